@@ -1,0 +1,118 @@
+"""Checkpoints: a directory for each step, written beside, synced and renamed, so that it exists whole or not at all.
+
+    model.safetensors   the weights (tied ones once)
+    ema.safetensors     their moving average, if there is one
+    state.json          counters, position in the data, best score; human-readable
+    trainer.pt          optimiser, scaler and generator states: tensors and plain values, read with weights_only=True
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from mt.errors import RunError
+from mt.rundir import PARTIAL, RunDir
+
+FORMAT = 1
+"""Version of the layout above; a reader refuses a newer one."""
+
+Weights = Literal["raw", "ema"]
+
+
+def save_checkpoint(
+    path: Path, *, weights: Mapping[str, Tensor], ema: Mapping[str, Tensor] | None = None, state: Mapping[str, Any], trainer: Any = None
+) -> None:
+    """Write a checkpoint, whole or not at all. Raises RunError if the disk refuses; then nothing has changed."""
+    partial = path.with_name(path.name + PARTIAL)
+    try:
+        shutil.rmtree(partial, ignore_errors=True)
+        partial.mkdir(parents=True)
+        save_file(contiguous(weights), partial / "model.safetensors")
+        if ema is not None:
+            save_file(contiguous(ema), partial / "ema.safetensors")
+        if trainer is not None:
+            torch.save(trainer, partial / "trainer.pt")
+        (partial / "state.json").write_text(json.dumps({"format": FORMAT, **state}, indent=1) + "\n", encoding="utf-8", newline="\n")
+        for file in (*partial.iterdir(), partial):
+            sync(file)
+        shutil.rmtree(path, ignore_errors=True)
+        partial.rename(path)
+        sync(path.parent)
+    except OSError as error:
+        shutil.rmtree(partial, ignore_errors=True)
+        cure = "the checkpoints before it are whole: make room, then go on with --resume"
+        raise RunError(f"{path}: cannot be saved ({error.strerror}); {cure}") from error
+
+
+def contiguous(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """What safetensors stores: detached, on the CPU, each tensor by itself."""
+    return {name: tensor.detach().cpu().contiguous() for name, tensor in weights.items()}
+
+
+def sync(path: Path) -> None:
+    """Have the file or folder on the disk before going on."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def rotate(run: RunDir, *, keep: int) -> None:
+    """Delete all but the newest `keep` checkpoints; what has a name stays."""
+    named = set(run.names().values())
+    for path in map(run.step, run.steps()[:-keep]):
+        if path.name not in named:
+            shutil.rmtree(path)
+
+
+def read_state(path: Path) -> dict[str, Any]:
+    """The state.json of a checkpoint. Raises RunError if it is missing, or of a version this program does not know."""
+    try:
+        state: dict[str, Any] = json.loads((path / "state.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise RunError(f"{path}: not a whole checkpoint ({error})") from None
+    if state.get("format") != FORMAT:
+        raise RunError(f"{path}: written in format {state.get('format')}, this version of mt reads format {FORMAT}; update mt")
+    return state
+
+
+def read_weights(path: Path, which: Weights | None = None) -> dict[str, Tensor]:
+    """The weights of a checkpoint: raw or ema; None is ema where there is one. Raises RunError if they are missing or broken."""
+    ema = path / "ema.safetensors"
+    if which == "ema" and not ema.exists():
+        raise RunError(f"{path}: has no moving average (train.ema was 0); use --weights raw")
+    file = ema if which == "ema" or (which is None and ema.exists()) else path / "model.safetensors"
+    try:
+        return load_file(file)
+    except Exception as error:  # safetensors raises its own kinds, which say little about the file
+        raise RunError(f"{file}: cannot be read ({error})") from None
+
+
+def load_weights(model: nn.Module, weights: Mapping[str, Tensor], *, source: Path) -> None:
+    """Copy weights into a model. Raises RunError naming what does not fit."""
+    own = dict(model.named_parameters())
+    if own.keys() != weights.keys():
+        raise RunError(f"{source}: other parameters than this model has: {', '.join(sorted(own.keys() ^ weights.keys())[:4])} …")
+    for name, parameter in own.items():
+        if parameter.shape != weights[name].shape:
+            raise RunError(f"{source}: {name} is {list(weights[name].shape)}, this model's is {list(parameter.shape)}")
+        with torch.no_grad():
+            parameter.copy_(weights[name])
+
+
+def read_trainer(path: Path) -> Any:
+    """Optimiser, scaler and generator states."""
+    try:
+        return torch.load(path / "trainer.pt", map_location="cpu", weights_only=True)
+    except OSError as error:
+        raise RunError(f"{path}: cannot be resumed from ({error})") from None

@@ -1,0 +1,75 @@
+"""`mt`: puts the commands together and turns errors into exit codes.
+
+| exit code | after |
+|---|---|
+| 0 | success |
+| 1 | a fault of this program (with its traceback), or the reader of our output has gone (quietly) |
+| 2 | what the user can cure: wrong options, settings, data (one line per problem) |
+| 130, 143 | Ctrl-C, SIGTERM |
+
+Commands import what is heavy when they are called: `mt --help` must not wait for torch.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+import mt
+from mt.cli import config_command, eval_command, train_command, translate_command
+from mt.errors import MTError
+
+app = typer.Typer(
+    help="Train, run and judge machine-translation models: two text files in, translations and honest scores out.",
+    epilog="`mt COMMAND --help` explains a command and its options.",
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,  # plain text: the same in a terminal, a pipe and a log, with or without NO_COLOR
+    pretty_exceptions_enable=False,  # a fault keeps Python's own traceback, without the values of variables (they may be corpus text)
+)
+app.command("train", short_help="Go from raw text to a trained run, with its scores.")(train_command.train)
+app.command("translate", short_help="Translate text with a trained run: N lines in, N lines out.")(translate_command.translate)
+app.command("eval", short_help="Score a run or a file of translations: BLEU, chrF, TER.")(eval_command.eval_)
+app.add_typer(config_command.config_app, name="config")
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"mt {mt.__version__}")
+        raise typer.Exit
+
+
+Version = Annotated[bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")]
+
+
+@app.callback()
+def _options(_version: Version = False) -> None:
+    pass
+
+
+def main() -> None:
+    """Run the command line on `sys.argv` and exit with the code of the table above."""
+    _speak_utf8()
+    try:
+        try:
+            app(prog_name="mt")
+        finally:
+            sys.stdout.flush()
+    except MTError as error:
+        print(error, file=sys.stderr)
+        sys.exit(2)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python flushes once more at its end, and complains
+        sys.exit(1)
+
+
+def _speak_utf8() -> None:
+    """Make stdout and stderr UTF-8 with bare newlines, whatever the locale and the system are."""
+    for stream, errors in (sys.stdout, "surrogateescape"), (sys.stderr, "backslashreplace"):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors=errors, newline="\n")

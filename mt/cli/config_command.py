@@ -1,0 +1,36 @@
+"""`mt config show` and `mt config schema`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+config_app = typer.Typer(help="Show what a config file comes to, and what can be in one.", no_args_is_help=True)
+
+
+@config_app.command()
+def show(
+    file: Annotated[Path, typer.Argument(help="Config file.")],
+    overrides: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting, as in train.seed=2; repeatable.")
+    ] = None,
+) -> None:
+    """Check a config file and print all settings it comes to, defaults included, as YAML."""
+    from mt.config.load import dump, load
+
+    config, warnings = load(file, overrides or ())
+    for warning in warnings:
+        typer.echo(f"warning: {warning}", err=True)
+    typer.echo(dump(config), nl=False)
+
+
+@config_app.command()
+def schema() -> None:
+    """Print the JSON schema of config files: every setting, what it does and its default; editors complete and check with it."""
+    from mt.config.schema import Config
+
+    head = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
+    typer.echo(json.dumps(head | Config.model_json_schema(), indent=2, ensure_ascii=False))

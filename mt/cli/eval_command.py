@@ -1,0 +1,180 @@
+"""`mt eval`: scores of a run or of a file of translations, each with its signature and 95 % interval."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+
+import typer
+
+from mt.errors import DataError, MTError
+from mt.files import decode_lines, read_lines, write_atomic
+
+if TYPE_CHECKING:
+    from mt.evaluate.metrics import Scores
+
+STDIN = Path("-")
+
+
+class EvalSet(NamedTuple):
+    """What is scored: `src` is what a run translates; there is none when the translations come from a file."""
+
+    name: str
+    src: Path | None
+    refs: list[Path]
+
+
+class Lines(NamedTuple):
+    """The lines of a set: `given` is the source text, or the translations themselves; `refs` has a list for each reference file."""
+
+    given: list[str]
+    refs: list[list[str]]
+
+
+class System(NamedTuple):
+    """What is judged: `hypotheses` makes translations of given lines, `lang` is what it translates to, `about` says what it is."""
+
+    hypotheses: Callable[[list[str]], list[str]]
+    lang: str | None
+    about: str | dict[str, Any]
+
+
+def eval_(
+    model: Annotated[Path | None, typer.Option(metavar="RUN", help="Run directory: translate --src with it, then score.")] = None,
+    src: Annotated[Path | None, typer.Option(metavar="FILE", help="Source text for --model, raw, also compressed.")] = None,
+    hyp: Annotated[Path | None, typer.Option(metavar="FILE", help="Translations to score, detokenised; - reads them from a pipe.")] = None,
+    ref: Annotated[list[Path] | None, typer.Option(metavar="FILE", help="References, raw; repeat it for several per line.")] = None,
+    test: Annotated[list[str] | None, typer.Option(metavar="NAME:SRC:REF", help="A further test set for --model; can be repeated.")] = None,
+    metrics: Annotated[str, typer.Option(metavar="LIST", help="Which scores, separated by commas.")] = "bleu,chrf,ter",
+    checkpoint: Annotated[str | None, typer.Option(metavar="best|last|STEP", help="Checkpoint of --model.  [default: best]")] = None,
+    beam: Annotated[int | None, typer.Option(min=1, metavar="N", help="Beam width; 1 is greedy.  [default: the run's]")] = None,
+    precision: Annotated[Literal["fp32", "bf16", "fp16"] | None, typer.Option(help="Arithmetic of --model.  [default: fp32]")] = None,
+    weights: Annotated[Literal["raw", "ema"] | None, typer.Option(help="Weights of --model: as trained, or their moving average.")] = None,
+    max_lines: Annotated[int | None, typer.Option(min=1, metavar="N", help="Use the first N lines only.")] = None,
+    lang: Annotated[
+        str | None,
+        typer.Option(metavar="CODE", help="Target language; it chooses BLEU's tokenizer.  [default: the run's, or the reference's suffix]"),
+    ] = None,
+    tokenize: Annotated[str | None, typer.Option(metavar="NAME", help="BLEU's tokenizer, by sacreBLEU's name.")] = None,
+    lowercase: Annotated[bool, typer.Option("--lowercase", help="Ignore case in BLEU and chrF.")] = False,
+    json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the scores, unrounded, here too.")] = None,
+) -> None:
+    """Score a run (--model RUN --src FILE) or a file of translations (--hyp FILE) against references (--ref FILE).
+
+    Prints sacreBLEU's BLEU, chrF2 and TER of raw, detokenised text, each with its 95 % bootstrap interval and the signature that
+    lets others repeat it. Line n of one file belongs to line n of the other: different counts are an error.
+
+    Examples:
+
+    mt eval --model runs/demo --src test.en --ref test.de
+
+    mt eval --hyp out.de --ref test.de --json scores.json
+    """
+    for_model = {"src": src, "test": test, "checkpoint": checkpoint, "beam": beam, "precision": precision, "weights": weights}
+    _refuse_contradictions(model=model, hyp=hyp, ref=ref, for_model=for_model)
+    if json_file and not json_file.parent.is_dir():
+        raise DataError(f"{json_file}: there is no folder {json_file.parent}")  # before the work, not after it
+    sets = ([EvalSet("", src, ref)] if ref else []) + _named_sets(test or [])
+    corpora = [_read(one, hyp, max_lines=max_lines) for one in sets]
+
+    from mt.config.languages import language
+    from mt.evaluate.metrics import build_metric, score
+
+    keys = [key.strip() for key in metrics.split(",")]
+    for key in keys:
+        build_metric(key, lang=lang, tokenize=tokenize, lowercase=lowercase)  # what it refuses, it refuses before the translation
+    system = _load(model, checkpoint=checkpoint or "best", beam=beam, precision=precision, weights=weights) if model else _file(hyp)
+    results: list[dict[str, Any]] = []
+    for one, lines in zip(sets, corpora, strict=True):
+        target = lang or system.lang or language(one.refs[0].name)
+        hypotheses = system.hypotheses(lines.given)
+        scores = score(hypotheses, lines.refs, metrics=keys, lang=target, tokenize=tokenize, lowercase=lowercase, intervals=True)
+        _print(scores, name=one.name)
+        files = {"source": str(one.src) if one.src else None, "references": [str(path) for path in one.refs]}
+        results.append({"name": one.name or None, **scores.as_json(), "hypotheses": system.about, **files, "lang": target})
+    if json_file:
+        _write(json_file, results)
+
+
+def _refuse_contradictions(*, model: Path | None, hyp: Path | None, ref: list[Path] | None, for_model: dict[str, Any]) -> None:
+    """Raise MTError, in one line, for options that do not make sense together."""
+    given = [f"--{name}" for name, value in for_model.items() if value]
+    if model and hyp:
+        raise MTError("--model and --hyp: give one of the two, a run that translates or a file of translations")
+    if given and not model:
+        raise MTError(f"{given[0]} goes with --model RUN" + (", not with --hyp, whose translations exist already" if hyp else ": add it"))
+    if not model and not hyp:
+        raise MTError("nothing to score: give --model RUN --src FILE, or --hyp FILE")
+    if (hyp or "--src" in given) and not ref:
+        raise MTError(f"{'--hyp' if hyp else '--src'} needs a reference: add --ref FILE")
+    if model and ref and "--src" not in given:
+        raise MTError("--ref with --model needs the source text: add --src FILE")
+    if model and not ref and "--test" not in given:
+        raise MTError("--model needs something to translate: add --src FILE --ref FILE, or --test NAME:SRC:REF")
+    if hyp == STDIN and sys.stdin.isatty():
+        raise MTError(
+            "--hyp - reads translations from a pipe, and nothing is piped in: give a file, or `mt translate … | mt eval --hyp - …`"
+        )
+
+
+def _named_sets(values: list[str]) -> list[EvalSet]:
+    """The sets that `--test NAME:SRC:REF` stand for."""
+    sets: dict[str, EvalSet] = {}
+    for value in values:
+        name, *files = value.split(":")
+        if not name or len(files) != 2 or not all(files):
+            raise MTError(f"--test {value}: expected NAME:SRC:REF, a name and two files with colons between them")
+        if name in sets:
+            raise MTError(f"--test {value}: another set is called {name}; give each its own name")
+        sets[name] = EvalSet(name, Path(files[0]), [Path(files[1])])
+    return list(sets.values())
+
+
+def _read(one: EvalSet, hyp: Path | None, *, max_lines: int | None) -> Lines:
+    """All lines of a set, then the first `max_lines` of them; raises DataError, with names, when the files differ in length."""
+    given = one.src or hyp or STDIN
+    name = "<stdin>" if given == STDIN else str(given)
+    lines = list(decode_lines(sys.stdin.buffer, name) if given == STDIN else read_lines(given))
+    refs = []
+    for path in one.refs:
+        refs.append(list(read_lines(path)))
+        if len(refs[-1]) != len(lines):
+            raise DataError(f"{name} has {len(lines)} lines, {path} has {len(refs[-1])}: line n of one must answer line n of the other")
+    return Lines(lines[:max_lines], [ref[:max_lines] for ref in refs])
+
+
+def _load(model: Path, *, checkpoint: str, beam: int | None, precision: str | None, weights: Literal["raw", "ema"] | None) -> System:
+    """A run, loaded with the settings that the JSON repeats; None there is the default."""
+    from mt.translator import Translator
+
+    translator = Translator.load(model, checkpoint=checkpoint, precision=precision, weights=weights)
+    about = {"model": str(model), "checkpoint": checkpoint, "beam": beam, "precision": precision, "weights": weights}
+    lang = translator.langs.tgt if translator.langs else None
+    return System(lambda lines: [one.text for one in translator.translate(lines, beam=beam)], lang, about)
+
+
+def _file(hyp: Path | None) -> System:
+    """Translations that exist already."""
+    return System(lambda lines: lines, None, str(hyp))
+
+
+def _print(scores: Scores, *, name: str) -> None:
+    """Scores to stdout, a line each, in columns under the name of the set; warnings to stderr."""
+    if name:
+        print(f"{name} ({scores.lines} lines)")
+    for one in scores.metrics:
+        low, high = one.interval or (one.score, one.score)
+        print(f"{one.name:<5}  {one.score:6.2f}  {f'[{low:.2f}, {high:.2f}]':<16}  {one.signature}", flush=True)
+    for warning in scores.warnings:
+        print(f"warning: {name + ': ' if name else ''}{warning}", file=sys.stderr)
+
+
+def _write(path: Path, results: Sequence[dict[str, Any]]) -> None:
+    """The first set's object, and under `tests` those of all named sets by their names."""
+    tests = {result["name"]: result for result in results if result["name"]}
+    with write_atomic(path) as file:
+        json.dump({**results[0], "tests": tests}, file, ensure_ascii=False, indent=2)
+        file.write("\n")

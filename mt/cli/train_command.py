@@ -1,0 +1,40 @@
+"""`mt train`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def say(line: str) -> None:
+    """To stderr, at once."""
+    print(line, file=sys.stderr, flush=True)
+
+
+def train(
+    config: Annotated[Path, typer.Option("--config", metavar="FILE", help="Settings, in YAML; see `mt config schema`.")],
+    overrides: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting, as in train.seed=2; repeatable.")
+    ] = None,
+    run_dir: Annotated[Path | None, typer.Option("--run-dir", metavar="DIR", help="Where the run is kept, instead of run_dir.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in its directory; starts it if there is none.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Start over, in place of the run that is in the directory.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check settings and data, say what would be done, and stop.")] = False,
+    device: Annotated[str | None, typer.Option("--device", metavar="D", help="auto, cpu, cuda or mps, instead of train.device.")] = None,
+) -> None:
+    """Train a model: raw text in, a run directory out, with the tokenizer, checkpoints, the journal and TensorBoard's files in it.
+
+    Ctrl-C (or SIGTERM) finishes the update and saves; --resume goes on from there. At the end the test sets of the config are scored.
+    """
+    from mt.config.load import load
+    from mt.train.run import train_run
+
+    changes = [*(overrides or ()), *([f"run_dir={run_dir.resolve()}"] if run_dir else [])]
+    loaded = load(config, changes)
+    for warning in loaded.warnings:
+        say(f"warning: {warning}")
+    code = train_run(loaded.config, resume=resume, overwrite=overwrite, dry_run=dry_run, device=device or loaded.config.train.device, say=say)
+    raise typer.Exit(code)

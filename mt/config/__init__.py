@@ -1,0 +1,1 @@
+"""Settings: `schema` says what exists, `load` turns YAML into a checked `Config`."""

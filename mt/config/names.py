@@ -1,0 +1,88 @@
+"""The names of all settings, and the one that somebody probably meant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from difflib import SequenceMatcher
+from typing import Any, get_args, get_origin
+
+from mt.config.schema import Config
+from mt.config.stage import Stage, Trail
+
+ITEM = "*"
+"""Stands in a setting's name for an index of a list or for a name that the user gives."""
+
+# What other toolkits call it.
+_SYNONYMS = {
+    "alpha": "length_penalty",
+    "batch_size": "batch_tokens",
+    "beam_size": "beam",
+    "beam_width": "beam",
+    "d_ff": "ffn",
+    "d_model": "dim",
+    "epochs": "max_epochs",
+    "hidden_size": "dim",
+    "lenpen": "length_penalty",
+    "learning_rate": "lr",
+    "max_steps": "max_updates",
+    "model_dir": "run_dir",
+    "num_layers": "encoder_layers",
+    "output_dir": "run_dir",
+    "source": "src",
+    "steps": "max_updates",
+    "target": "tgt",
+    "valid": "dev",
+}
+_CLOSE = 0.7
+_NEARBY = 0.15
+
+
+def settings(stage: type[Stage] = Config, at: Trail = ()) -> Iterator[Trail]:
+    """The trail of every setting there can be, groups included."""
+    for name, field in stage.model_fields.items():
+        yield (*at, name)
+        inside = (*at, name, ITEM) if get_origin(field.annotation) in (list, dict) else (*at, name)
+        for group in _stages(field.annotation):
+            yield from settings(group, inside)
+
+
+def _stages(annotation: Any) -> Iterator[type[Stage]]:
+    if isinstance(annotation, type) and issubclass(annotation, Stage):
+        yield annotation
+    for part in get_args(annotation):
+        yield from _stages(part)
+
+
+def siblings(trail: Trail) -> list[str]:
+    """The valid keys of the group that a setting is in, in the order of the schema."""
+    found = (s[-1] for s in settings() if _same_group(s, trail) and s[-1] != ITEM)
+    return [str(name) for name in dict.fromkeys(found)]
+
+
+def nearest(trail: Trail) -> Trail | None:
+    """The setting whose name is most like that of an unknown one, in the same group or elsewhere; None if none is close."""
+    wanted = _plain(_SYNONYMS.get(str(trail[-1]), str(trail[-1])))
+    best: tuple[float, Trail] | None = None
+    for setting in settings():
+        here = _same_group(setting, trail)
+        if ITEM in setting and not here:
+            continue
+        likeness = SequenceMatcher(None, wanted, _plain(str(setting[-1]))).ratio()
+        score = likeness + (_NEARBY if here else 0.0)
+        if likeness >= _CLOSE and (best is None or score > best[0]):
+            best = score, (*trail[:-1], setting[-1]) if here else setting
+    return best[1] if best else None
+
+
+def most_like(word: str, choices: list[str]) -> str | None:
+    """The choice most like a word, None if none is close."""
+    likeness, choice = max((SequenceMatcher(None, _plain(word), _plain(choice)).ratio(), choice) for choice in choices)
+    return choice if likeness >= _CLOSE else None
+
+
+def _same_group(setting: Trail, trail: Trail) -> bool:
+    return len(setting) == len(trail) and all(a in (ITEM, b) for a, b in zip(setting[:-1], trail[:-1], strict=True))
+
+
+def _plain(name: str) -> str:
+    return name.lower().replace("_", "").replace("-", "").replace(" ", "")

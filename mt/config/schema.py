@@ -1,0 +1,207 @@
+"""Every setting there is: one frozen model per stage. The text under a field is its manual (`mt config schema` prints it)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Discriminator, Field, Tag
+
+from mt.config.corpora import Corpus, DataConfig, DevSet, Fields, HubDataset, JsonlFile, Langs, TextFiles, TsvFile
+from mt.config.stage import Contradiction, Count, Fraction, Stage, clash
+from mt.config.training import (
+    AverageConfig,
+    Constant,
+    Cosine,
+    EarlyStopping,
+    InverseSqrt,
+    Linear,
+    Noam,
+    OptimizerConfig,
+    Schedule,
+    TrainConfig,
+    ValidationConfig,
+)
+
+__all__ = [
+    "AverageConfig",
+    "BpeDropout",
+    "Config",
+    "Constant",
+    "Corpus",
+    "Cosine",
+    "DataConfig",
+    "DecodeConfig",
+    "DevSet",
+    "EarlyStopping",
+    "Fields",
+    "HubDataset",
+    "InverseSqrt",
+    "JsonlFile",
+    "Langs",
+    "Linear",
+    "ModelConfig",
+    "Noam",
+    "OptimizerConfig",
+    "Sample",
+    "Schedule",
+    "Stage",
+    "TextFiles",
+    "TokenizerConfig",
+    "TrainConfig",
+    "TsvFile",
+    "Unigram",
+    "UnigramSample",
+    "ValidationConfig",
+]
+
+Sides = Annotated[list[Literal["src", "tgt"]], Field(min_length=1)]
+
+
+class BpeDropout(Stage):
+    """Merges left out at random while training (Provilkov et al. 2020, https://arxiv.org/abs/1910.13267)."""
+
+    bpe_dropout: float = Field(default=0.1, gt=0, lt=1)
+    """Probability that a merge is left out."""
+    sides: Sides = ["src", "tgt"]
+    """Which sides are sampled."""
+
+
+class Unigram(Stage):
+    """Smoothing and size of the lattice samples come from."""
+
+    alpha: float = Field(default=0.1, gt=0)
+    """Smoothing: smaller is more uniform."""
+    nbest: int = Field(default=64, ge=-1)
+    """How many best segmentations are drawn from; -1 is all."""
+
+
+class UnigramSample(Stage):
+    """Segmentations sampled from a unigram model while training (Kudo 2018, https://arxiv.org/abs/1804.10959)."""
+
+    unigram: Unigram
+    """How to sample."""
+    sides: Sides = ["src", "tgt"]
+    """Which sides are sampled."""
+
+
+def _sample_kind(value: Any) -> str:
+    keys = value if isinstance(value, dict) else type(value).model_fields if isinstance(value, Stage) else ()
+    return "<unigram>" if "unigram" in keys else "<bpe_dropout>"
+
+
+Sample = Annotated[Annotated[BpeDropout, Tag("<bpe_dropout>")] | Annotated[UnigramSample, Tag("<unigram>")], Discriminator(_sample_kind)]
+
+
+class TokenizerConfig(Stage):
+    """sentencepiece, trained from the training text."""
+
+    kind: Literal["bpe", "unigram"] = "bpe"
+    """Sub-word method."""
+    vocab_size: int = Field(default=8000, ge=8)
+    """Pieces, special ones included; lowered, with a warning, when the corpus cannot fill it."""
+    joint: bool = True
+    """One vocabulary for both sides, or one each."""
+    character_coverage: float = Field(default=1.0, gt=0.9, le=1.0)
+    """Share of the characters that get a piece of their own."""
+    byte_fallback: Literal["auto", True, False] = "auto"
+    """Spell unknown characters as bytes; auto: when the vocabulary has room for 256 of them."""
+    normalization: Literal["identity", "nfkc", "nmt_nfkc", "nfkc_cf", "nmt_nfkc_cf"] = "identity"
+    """sentencepiece's normalisation rule; identity leaves the text as it is."""
+    symbols: list[str] = []
+    """Strings that are always one piece, such as placeholders."""
+    max_line_bytes: int = Field(default=4192, ge=1)
+    """Longer lines are left out of tokenizer training."""
+    sample: Sample | None = None
+    """Sub-word sampling while training; off by default."""
+
+    def contradictions(self) -> Iterator[Contradiction]:
+        """Each way of sampling belongs to one kind of model."""
+        if isinstance(self.sample, UnigramSample) and self.kind == "bpe":
+            yield clash("unigram sampling needs kind: unigram (for bpe use sample: {bpe_dropout: 0.1})", "sample", "kind")
+        if isinstance(self.sample, BpeDropout) and self.kind == "unigram":
+            yield clash("bpe_dropout needs kind: bpe (for unigram use sample: {unigram: {alpha: 0.1, nbest: 64}})", "sample", "kind")
+
+
+def _divisor(number: int, near: int) -> int:
+    return min((n for n in range(1, 2 * near + 1) if number % n == 0), key=lambda n: abs(n - near))
+
+
+class ModelConfig(Stage):
+    """Encoder-decoder Transformer (Vaswani et al. 2017, https://arxiv.org/abs/1706.03762)."""
+
+    dim: int = Field(default=256, ge=2)
+    """Width of the states (d_model)."""
+    ffn: int = Field(default=1024, ge=1)
+    """Inner width of the feed-forward layers."""
+    heads: Count = 4
+    """Attention heads; they divide dim."""
+    encoder_layers: Count = 3
+    """Depth of the encoder."""
+    decoder_layers: Count = 3
+    """Depth of the decoder."""
+    dropout: Fraction = 0.3
+    """On embeddings and on the output of every sub-layer."""
+    attention_dropout: Fraction = 0.0
+    """On attention weights; above 0 it disables the fused attention kernels on CPU."""
+    norm: Literal["pre", "post"] = "pre"
+    """Layer normalisation before each sub-layer (with a final one), or after it as in the paper."""
+    tied_embeddings: bool = True
+    """One matrix for all embeddings and the output layer, where the sides share a vocabulary; else target embedding and output."""
+    gradient_checkpointing: bool = False
+    """Recompute layers in the backward pass: less memory, about a third more time, the same losses."""
+
+    def contradictions(self) -> Iterator[Contradiction]:
+        """The width must split evenly into heads, and into sines and cosines."""
+        if self.dim % self.heads:
+            yield clash(f"{self.heads} does not divide model.dim {self.dim}; use {_divisor(self.dim, self.heads)}", "heads", "dim")
+        if self.dim % 2:
+            yield clash(f"{self.dim} is odd, and sinusoidal positions need an even width; use {self.dim + 1}", "dim")
+
+
+class DecodeConfig(Stage):
+    """How `translate` and the final scores search."""
+
+    beam: Count = 5
+    """Beam width; 1 is greedy."""
+    length_penalty: float = Field(default=1.0, ge=0)
+    """α in score = log-probability / length^α; larger favours longer translations, 0 ranks by log-probability."""
+    n_best: Count = 1
+    """Translations given for each line."""
+    patience: float = Field(default=1.0, ge=1)
+    """A line is finished when beam × patience translations are."""
+    max_length_factor: float = Field(default=2.0, gt=0)
+    """Longest translation, in pieces: factor × source pieces + extra."""
+    max_length_extra: Count = 20
+    """See max_length_factor."""
+    batch_tokens: Count = 4096
+    """Rows × longest source of one decoding batch."""
+
+    def contradictions(self) -> Iterator[Contradiction]:
+        """A beam gives only what it holds, and patience needs one."""
+        if self.n_best > self.beam * self.patience:
+            held = f"a search with beam {self.beam} and patience {self.patience:g} ends at {math.ceil(self.beam * self.patience)}"
+            yield clash(f"{self.n_best} translations a line, but {held}; raise decode.beam to {self.n_best}", "n_best", "beam", "patience")
+        if self.patience != 1 and self.beam == 1:
+            yield clash("patience needs a beam; set decode.beam to 2 or more, or leave patience out", "patience", "beam")
+
+
+class Config(Stage):
+    """All settings of one run."""
+
+    langs: Langs | None = None
+    """Languages; left out: taken from suffixes such as x.en.gz and x.de.gz."""
+    data: DataConfig
+    """Corpora."""
+    tokenizer: TokenizerConfig = TokenizerConfig()
+    """Sub-word tokenizer."""
+    model: ModelConfig = ModelConfig()
+    """Architecture."""
+    train: TrainConfig = TrainConfig()
+    """Training."""
+    decode: DecodeConfig = DecodeConfig()
+    """Search."""
+    run_dir: Path | None = None
+    """Where everything of this run is kept; left out: runs/<name of the config file>."""

@@ -1,0 +1,69 @@
+"""What a pair is, and how one is taken from a record with named fields."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from mt.config.schema import Fields, Langs
+from mt.errors import DataError
+
+BREAKS = str.maketrans("\t\n\r", "   ")
+
+
+class Pair(NamedTuple):
+    """A source segment, the target segment that translates it, and where they come from, such as `train.en.gz:17`."""
+
+    src: str
+    tgt: str
+    origin: str
+
+
+def one_line(text: str) -> str:
+    """The text with each TAB, line feed and carriage return turned into a space, so that a segment is always one line of one column."""
+    return text.translate(BREAKS)
+
+
+def flatten(record: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """The record without nesting: `{"translation": {"en": "a"}}` becomes `{"translation.en": "a"}`."""
+    flat: dict[str, Any] = {}
+    for name, value in record.items():
+        flat.update(flatten(value, f"{prefix}{name}.") if isinstance(value, dict) else {prefix + name: value})
+    return flat
+
+
+def choose_fields(names: Iterable[str], *, fields: Fields | None, langs: Langs | None, where: str) -> Fields:
+    """The fields of the two sides: those asked for, else `src` and `tgt`, the two language codes, or these under `translation`.
+
+    `names` are the flat names there are. Raises DataError, beginning with `where`, if none of these is there.
+    """
+    names = list(names)
+    wanted = [fields] if fields else [Fields(src="src", tgt="tgt")]
+    if langs and not fields:
+        wanted += [Fields(src=f"{prefix}{langs.src}", tgt=f"{prefix}{langs.tgt}") for prefix in ("", "translation.")]
+    for choice in wanted:
+        if choice.src in names and choice.tgt in names:
+            return choice
+    tried = ", nor ".join(f"`{choice.src}` and `{choice.tgt}`" for choice in wanted)
+    raise DataError(f"{where}: no fields {tried}; {_list(names)} (choose with fields: {{src: …, tgt: …}})")
+
+
+def text_of(record: Mapping[str, Any], field: str, *, where: str) -> str:
+    """The text in a field of a flat record, as one line. Raises DataError, beginning with `where`, if there is none."""
+    if field not in record:
+        raise DataError(f"{where}: no field `{field}`; {_list(list(record))}")
+    value = record[field]
+    if not isinstance(value, str):
+        raise DataError(f"{where}: field `{field}` is {json.dumps(value, ensure_ascii=True)[:40]}, expected a string")
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        half = f"\\u{ord(value[error.start]):04x}"
+        raise DataError(f"{where}: field `{field}` holds half a character, {half} (a surrogate without its partner)") from None
+    return one_line(value)
+
+
+def _list(names: list[str], most: int = 12) -> str:
+    """`there are: …` for a message, cut after `most` names."""
+    return f"there are: {', '.join(names[:most]) or 'none'}{', …' if len(names) > most else ''}"

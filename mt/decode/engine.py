@@ -1,0 +1,114 @@
+"""Ids in, hypotheses out: the model as a `Step`, and the search that the settings ask for. Legend: B sentences, R rows, V vocabulary."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from mt.config.schema import DecodeConfig
+from mt.data.batches import padded
+from mt.decode.beam import beam_search
+from mt.decode.greedy import greedy_search
+from mt.decode.sample import sample_search
+from mt.decode.step import Hypothesis, Step, Suppress
+from mt.model.cache import DecoderCache
+from mt.model.transformer import Transformer
+from mt.tokenizer.spm import Tokenizers
+
+
+@dataclass(frozen=True)
+class Beam:
+    """Beam search; width 1 is greedy search."""
+
+    width: int = 5
+    length_penalty: float = 1.0
+    n_best: int = 1
+    patience: float = 1.0
+
+    @classmethod
+    def build(cls, cfg: DecodeConfig) -> Beam:
+        """What a config asks for."""
+        return cls(width=cfg.beam, length_penalty=cfg.length_penalty, n_best=cfg.n_best, patience=cfg.patience)
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """Random sampling."""
+
+    temperature: float = 1.0
+    top_k: int = 0
+    top_p: float = 1.0
+    length_penalty: float = 1.0
+
+
+class ModelStep(Step[DecoderCache]):
+    """The Transformer as a step; its state is the decoder's cache."""
+
+    def __init__(self, model: Transformer, device: torch.device) -> None:
+        self.model, self.device = model, device
+
+    def start(self, sources: Sequence[Sequence[int]], *, pad: int) -> DecoderCache:
+        """Encode source ids (EOS included): one row for each sentence."""
+        src_BS = padded(sources, pad=pad).to(self.device)
+        allowed_BS = src_BS != pad
+        return self.model.start(self.model.encode(src_BS, allowed_BS), allowed_BS)
+
+    def __call__(self, last_R: Tensor, state: DecoderCache) -> tuple[Tensor, DecoderCache]:
+        """Log-probabilities (R, V) over the whole vocabulary, in fp32 or better."""
+        logits_RV, state = self.model.step(last_R.to(self.device), state)
+        return torch.log_softmax(logits_RV.to(torch.promote_types(logits_RV.dtype, torch.float32)), dim=-1), state
+
+    def reorder(self, state: DecoderCache, rows_R: Tensor) -> DecoderCache:
+        """The cache of the rows that go on."""
+        return state.reorder(rows_R)
+
+
+class Engine:
+    """Searches with one model; padding, bos and unknown are never generated."""
+
+    def __init__(self, model: Transformer, tokenizers: Tokenizers, *, device: torch.device) -> None:
+        self.model, self.tokenizers, self.device = model, tokenizers, device
+
+    @torch.inference_mode()
+    def search(
+        self, sources: Sequence[Sequence[int]], settings: Beam | Sampling, *, limits: Sequence[int], seeds: Sequence[int] = ()
+    ) -> list[list[Hypothesis]]:
+        """For each source (pieces, without EOS) its hypotheses, best first. `limits`: longest outputs, EOS counted; `seeds` for sampling."""
+        assert not self.model.training
+        src, tgt = self.tokenizers
+        model_step = ModelStep(self.model, self.device)
+        step = Suppress(model_step, (tgt.pad, tgt.bos, tgt.unk))
+        state = model_step.start([[*ids, src.eos] for ids in sources], pad=src.pad)
+        match settings:
+            case Beam(width=1, length_penalty=alpha):
+                found = greedy_search(step, state, bos=tgt.bos, eos=tgt.eos, limits=limits, length_penalty=alpha)
+                return [[hypothesis] for hypothesis in found]
+            case Beam():
+                return beam_search(
+                    step,
+                    state,
+                    bos=tgt.bos,
+                    eos=tgt.eos,
+                    limits=limits,
+                    width=settings.width,
+                    length_penalty=settings.length_penalty,
+                    patience=settings.patience,
+                    n_best=settings.n_best,
+                )
+            case Sampling():
+                found = sample_search(
+                    step,
+                    state,
+                    bos=tgt.bos,
+                    eos=tgt.eos,
+                    limits=limits,
+                    seeds=seeds,
+                    temperature=settings.temperature,
+                    top_k=settings.top_k,
+                    top_p=settings.top_p,
+                    length_penalty=settings.length_penalty,
+                )
+                return [[hypothesis] for hypothesis in found]

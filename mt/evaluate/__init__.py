@@ -1,0 +1,1 @@
+"""Judging translations: `metrics` gives scores with their signatures and intervals."""

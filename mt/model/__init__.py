@@ -1,0 +1,1 @@
+"""The encoder-decoder Transformer: attention, layers, cache and loss."""

@@ -1,0 +1,25 @@
+"""Which device to compute on, and what it can do."""
+
+from __future__ import annotations
+
+import torch
+
+from mt.errors import ConfigError
+
+
+def choose_device(wanted: str) -> torch.device:
+    """auto: cuda, else mps, else cpu. Raises ConfigError if the one asked for is not there."""
+    there = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
+    if wanted == "auto":
+        return torch.device(next(name for name, is_there in there.items() if is_there))
+    if not there.get(wanted):
+        usable = ", ".join(name for name, is_there in there.items() if is_there)
+        raise ConfigError(f"device {wanted}: not on this machine, or not in this build of torch; there are: {usable}")
+    return torch.device(wanted)
+
+
+def multiplies_bf16(device: torch.device) -> bool:
+    """Whether the hardware has bf16 products: on a CPU AVX512-BF16 or AMX."""
+    if device.type == "cuda":
+        return torch.cuda.is_bf16_supported(including_emulation=False)
+    return device.type == "cpu" and bool(torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported())

@@ -1,0 +1,88 @@
+"""Label-smoothed cross-entropy of the output layer, in chunks: the logits of a whole batch never exist at once.
+
+Legend: N real target positions of a batch, C positions of a chunk, D width, V vocabulary.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
+
+from mt.model.transformer import Transformer
+
+CHUNK = 256  # positions; 256 × 8000 logits are 8 MB, which stays in the cache of a CPU
+
+
+class SmoothedCrossEntropy(torch.autograd.Function):
+    """Σ over positions of (1 - ε)·(-log p(gold)) + ε·mean over V of (-log p), as torch.nn.functional.cross_entropy defines label smoothing.
+
+    The gradient of a chunk, softmax - (1 - ε)·onehot - ε/V, is computed while its probabilities are at hand; the backward pass scales it.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, states_ND: Tensor, weight_VD: Tensor, gold_N: Tensor, smoothing: float) -> Tensor:
+        """The sum, a scalar in fp32 (or fp64)."""
+        dtype = torch.promote_types(states_ND.dtype, torch.float32)
+        product = torch.get_autocast_dtype(states_ND.device.type) if torch.is_autocast_enabled(states_ND.device.type) else states_ND.dtype
+        vocab = weight_VD.size(0)
+        need_states, need_weight = ctx.needs_input_grad[:2]
+        grad_states_ND = torch.empty_like(states_ND) if need_states else None
+        grad_weight_VD = torch.zeros_like(weight_VD) if need_weight else None
+        total = states_ND.new_zeros((), dtype=dtype)
+        with torch.autocast(states_ND.device.type, enabled=False):
+            weight = weight_VD.to(product)
+            for start in range(0, gold_N.numel(), CHUNK):
+                gold_C1 = gold_N[start : start + CHUNK, None]
+                states_CD = states_ND[start : start + CHUNK].to(product)
+                logits_CV = (states_CD @ weight.T).to(dtype)
+                log_probs_CV = torch.log_softmax(logits_CV, dim=-1)
+                total -= (1 - smoothing) * log_probs_CV.gather(1, gold_C1).sum() + smoothing / vocab * log_probs_CV.sum()
+                if not (need_states or need_weight):
+                    continue
+                grad_CV = log_probs_CV.exp_()
+                if smoothing:
+                    grad_CV -= smoothing / vocab
+                grad_CV.scatter_add_(1, gold_C1, grad_CV.new_full((1, 1), smoothing - 1).expand_as(gold_C1))
+                grad_CV = grad_CV.to(product)
+                if grad_states_ND is not None:
+                    grad_states_ND[start : start + CHUNK] = grad_CV @ weight
+                if grad_weight_VD is not None:
+                    if product == grad_weight_VD.dtype:
+                        grad_weight_VD.addmm_(grad_CV.T, states_CD)
+                    else:
+                        grad_weight_VD += grad_CV.T @ states_CD
+        ctx.save_for_backward(grad_states_ND, grad_weight_VD)
+        return total
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None, None, None]:
+        """The stored gradients, scaled."""
+        scaled = [None if stored is None else stored * grad.to(stored.dtype) for stored in ctx.saved_tensors]
+        return scaled[0], scaled[1], None, None
+
+
+def smoothed_cross_entropy(states_ND: Tensor, weight_VD: Tensor, gold_N: Tensor, smoothing: float) -> Tensor:
+    """The sum over N positions, in fp32 (or fp64), of the label-smoothed cross-entropy of softmax(states · weightᵀ)."""
+    total: Tensor = SmoothedCrossEntropy.apply(states_ND, weight_VD, gold_N, smoothing)  # type: ignore[no-untyped-call]
+    return total
+
+
+class LossOfBatch(nn.Module):
+    """A batch in, (sum of the loss, number of real target positions) out: the one module that is called in training."""
+
+    def __init__(self, model: Transformer, *, smoothing: float, pad: int) -> None:
+        super().__init__()
+        self.model, self.smoothing, self.pad = model, smoothing, pad
+
+    def forward(self, src_BS: Tensor, inputs_BT: Tensor, gold_BT: Tensor) -> tuple[Tensor, Tensor]:
+        """Only real target positions pass through the output layer; a batch of nothing but padding gives (0, 0)."""
+        allowed_BS = src_BS != self.pad
+        states_BTD = self.model.decode(self.model.encode(src_BS, allowed_BS), allowed_BS, inputs_BT)
+        real_BT = gold_BT != self.pad
+        gold_N = gold_BT[real_BT]
+        total = smoothed_cross_entropy(states_BTD[real_BT], self.model.output.weight, gold_N, self.smoothing)
+        return total, torch.tensor(gold_N.numel(), device=total.device)

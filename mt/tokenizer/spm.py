@@ -1,0 +1,169 @@
+"""Text to ids and back. The sentencepiece model is the vocabulary: its size is the number of embedding rows, its ids are the only ids.
+
+What a round trip gives back, with normalisation `identity` and every character known (character coverage 1.0, or bytes):
+
+    decode(encode(x)) == x      but for white space: U+0020, TAB, LF and U+2581 act as one space each, runs of them become one,
+                                and those at either end are dropped
+
+Every other character is kept as it is, other Unicode spaces, soft hyphens, zero-width characters and CR included. Text such as `</s>`,
+`<unk>`, `<0x41>` or `<2de>` is ordinary text.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import random
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple, assert_never
+
+import sentencepiece
+
+from mt.config.schema import BpeDropout, Sample, Unigram, UnigramSample
+from mt.errors import TokenizerError
+from mt.tokenizer.segmentation import LatticeSampler, MergeDropout, Vocabulary
+
+UNKNOWN = "\u2047"
+"""How an unknown character (one without a piece, in a model without bytes) looks once decoded: ⁇, with no spaces around it."""
+
+SPACE = "\u2581"
+"""How sentencepiece writes a space inside a piece; in text it acts as a space."""
+
+sentencepiece.set_min_log_level(3)  # its log speaks of C++ files; what matters comes as an exception
+sentencepiece.set_nbest_timeout(2**31 - 1)  # no result may depend on how fast the machine is
+
+
+def plain(text: str) -> str:
+    """The text as pieces are made from it: TAB, LF and U+2581 as spaces, a lone surrogate (no UTF-8 can hold it) as U+FFFD."""
+    text = text.replace("\t", " ").replace("\n", " ").replace(SPACE, " ")
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def tag_piece(lang: str) -> str:
+    """The piece that asks for a target language, such as `<2de>`: a control symbol, reached by id and never matched in text."""
+    return f"<2{lang}>"
+
+
+class Tokenizer:
+    """One sentencepiece model: encodes, samples and decodes; immutable, and safe to use from several threads.
+
+    `pad`, `unk`, `bos` and `eos` are the special ids, `size` the number of ids, `fingerprint` the SHA-256 of the model.
+    """
+
+    def __init__(self, model: bytes) -> None:
+        try:
+            self._model = sentencepiece.SentencePieceProcessor(model_proto=model)
+        except (RuntimeError, ValueError):
+            raise TokenizerError("not a sentencepiece model") from None
+        self.pad, self.unk = self._model.pad_id(), self._model.unk_id()
+        self.bos, self.eos = self._model.bos_id(), self._model.eos_id()
+        if missing := [name for name in ("pad", "unk", "bos", "eos") if getattr(self, name) < 0]:
+            raise TokenizerError(f"has no id for {', '.join(missing)}; train the tokenizer with mt")
+        self.size: int = self._model.get_piece_size()
+        self.fingerprint = hashlib.sha256(model).hexdigest()
+        self._controls = frozenset(i for i in range(self.size) if self._model.IsControl(i))
+        self._special = self._controls | {self.unk} | {i for i in range(self.size) if self._model.IsByte(i)}
+        self._scores: list[float] = [self._model.GetScore(i) for i in range(self.size)]
+        # Nothing tells declared symbols apart but their score of 0; the piece after them has it too if scores are ranks (bpe).
+        zeros = [i for i in range(self.size) if i not in self._special and self._scores[i] == 0.0]
+        self._symbols = frozenset(zeros[:-1] if all(score.is_integer() for score in self._scores) else zeros)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Tokenizer:
+        """Read a model file. Raises TokenizerError, naming the file, if it is missing or holds no usable model."""
+        try:
+            return cls(Path(path).read_bytes())
+        except OSError as error:
+            raise TokenizerError(f"{path}: cannot read the tokenizer ({error.strerror})") from None
+        except TokenizerError as error:
+            raise TokenizerError(f"{path}: {error}") from None
+
+    def encode(self, text: str) -> list[int]:
+        """Ids of the pieces, without bos and eos; never a special id but unk, and that only for characters without piece and bytes."""
+        return self._model.encode(plain(text))
+
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        """`encode` of each text, in order, on all processor cores."""
+        return self._model.encode([plain(text) for text in texts])
+
+    def sample_batch(self, texts: Sequence[str], sample: Sample, *, seed: int) -> list[list[int]]:
+        """A random segmentation of each text: a function of the arguments alone, the same in every process.
+
+        Each decodes to what `encode` of it decodes to, and declared symbols stay whole. `sample` has to suit the model's kind.
+        """
+        rng = random.Random(seed)
+        lines = [plain(text) for text in texts]
+        match sample:
+            case BpeDropout(bpe_dropout=p):
+                return self._dropout.sample(self._model.normalize(lines), p=p, rng=rng)
+            case UnigramSample(unigram=Unigram(alpha=alpha, nbest=-1)):
+                return self._lattice.sample(self._model.normalize(lines), alpha=alpha, rng=rng)
+            case UnigramSample(unigram=Unigram(alpha=alpha, nbest=nbest)):
+                return [self._one_of_the_best(line, alpha=alpha, nbest=nbest, rng=rng) for line in lines]
+            case _:
+                assert_never(sample)
+
+    def _one_of_the_best(self, line: str, *, alpha: float, nbest: int, rng: random.Random) -> list[int]:
+        """One of the best segmentations that cut no symbol, with probability ∝ exp(alpha · sum of scores)."""
+        best: list[list[int]] = self._model.nbest_encode(line, nbest_size=nbest)
+        if self._symbols:
+            symbols = [sum(i in self._symbols for i in ids) for ids in best]
+            best = [ids for ids, whole in zip(best, symbols, strict=True) if whole == max(symbols)]
+        scores = [sum(map(self._scores.__getitem__, ids)) for ids in best]
+        return rng.choices(best, [math.exp(alpha * (score - max(scores))) for score in scores])[0]
+
+    @cached_property
+    def _vocabulary(self) -> Vocabulary:
+        pieces = {i: self._model.id_to_piece(i) for i in range(self.size) if i not in self._special}
+        return Vocabulary(
+            {piece: self._scores[i] for i, piece in pieces.items() if i not in self._symbols},
+            symbols=[pieces[i] for i in sorted(self._symbols)],
+            ids={piece: i for i, piece in pieces.items()},
+            bytes_=[i for i in range(self.size) if self._model.IsByte(i)] or None,
+            unk=self.unk,
+        )
+
+    @cached_property
+    def _dropout(self) -> MergeDropout:
+        return MergeDropout(self._vocabulary)
+
+    @cached_property
+    def _lattice(self) -> LatticeSampler:
+        return LatticeSampler(self._vocabulary)
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The text of the pieces, one line whatever the ids; never raises.
+
+        Special ids and tags say nothing. An unknown, as well as an id outside the vocabulary, is U+2047; a byte that is no part of
+        valid UTF-8 is U+FFFD; a TAB or LF, which only bytes can spell, is a space.
+        """
+        known = [int(i) if 0 <= i < self.size else self.unk for i in ids if i not in self._controls]
+        return self._model.decode(known).replace("\n", " ").replace("\t", " ")
+
+    def tag(self, lang: str) -> int:
+        """Id of the tag that asks for a target language. Raises TokenizerError if the tokenizer was trained without it."""
+        tag = self._model.piece_to_id(tag_piece(lang))
+        if tag not in self._controls:
+            known = sorted(self._model.id_to_piece(i) for i in self._controls - {self.pad, self.bos, self.eos})
+            raise TokenizerError(f"the tokenizer has no tag {tag_piece(lang)}; it has {', '.join(known) or 'none'}")
+        return tag
+
+
+class Tokenizers(NamedTuple):
+    """The tokenizer of each side; the same object twice where the sides share one."""
+
+    src: Tokenizer
+    """Of the source side."""
+    tgt: Tokenizer
+    """Of the target side."""
+
+    @property
+    def joint(self) -> bool:
+        """Whether the sides share one vocabulary."""
+        return self.src is self.tgt

@@ -1,0 +1,1 @@
+"""Training: `loop` is the file to read first."""

@@ -1,0 +1,91 @@
+"""What the training loop tells: the console, the journal and TensorBoard listen, and every reported number is made from these."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Update:
+    """One update of the weights, or one that was skipped because loss or gradient was not finite."""
+
+    update: int
+    """Updates made so far, this one included unless it was skipped."""
+    epoch: int
+    """From 0."""
+    loss: float
+    """Label-smoothed cross-entropy for each target token, natural logarithm."""
+    lr: float
+    """The rate it was made with."""
+    norm: float
+    """Norm of the gradient, before clipping and without loss scale."""
+    scale: float
+    """Loss scale; 1 unless fp16."""
+    tokens: int
+    """Real target tokens, EOS counted."""
+    src_tokens: int
+    """Real source tokens, EOS counted."""
+    padded: int
+    """Places of the source and target tensors together."""
+    seconds: float
+    """Wall time since the update before, the loading of data included."""
+    skipped: bool = False
+    """Loss or gradient was not finite; the weights are as they were."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A dev line and what the model makes of it."""
+
+    source: str
+    reference: str
+    translation: str
+
+
+@dataclass(frozen=True)
+class Validated:
+    """One validation on the dev set."""
+
+    update: int
+    epoch: int
+    loss: float
+    """Cross-entropy without smoothing for each target token."""
+    tokens: int
+    """Target tokens the loss is over."""
+    lines: int
+    """Lines BLEU and chrF are over."""
+    scores: dict[str, float]
+    """`loss`, `bleu` and `chrf`: what early stopping may look at."""
+    signatures: dict[str, str]
+    """How BLEU and chrF were computed."""
+    beam: int
+    weights: str
+    """`raw` or `ema`."""
+    best: bool
+    """No validation before was better."""
+    seconds: float
+    samples: list[Sample] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Saved:
+    """A checkpoint is on the disk."""
+
+    update: int
+    path: Path
+
+
+@dataclass(frozen=True)
+class Ended:
+    """The run is over, for this reason."""
+
+    update: int
+    reason: str
+    skipped: int
+    """Updates skipped in the whole run."""
+    seconds: float
+    """Wall time of the whole run, resumes included."""
+
+
+Event = Update | Validated | Saved | Ended

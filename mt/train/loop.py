@@ -1,0 +1,193 @@
+"""The training loop: a generator of events. Read this file first."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch.nn.utils import clip_grad_norm_
+
+from mt.checkpoint import rotate
+from mt.config.schema import TrainConfig
+from mt.data.batches import Batch, TrainingData
+from mt.errors import TrainError
+from mt.rundir import RunDir
+from mt.train.events import Ended, Event, Saved, Update, Validated
+from mt.train.optim import set_rate
+from mt.train.precision import autocast
+from mt.train.schedule import learning_rate
+from mt.train.signals import Stop
+from mt.train.state import State
+from mt.train.validate import Validator, better
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What the settings come to for this corpus."""
+
+    warmup: int
+    last_update: int | None
+    """None: epochs, time or patience end the run."""
+    curve_end: int | None
+    """The update at which cosine and linear reach their floor."""
+    validate_every: int
+    save_every: int
+
+
+def fit(
+    state: State, data: TrainingData, *, cfg: TrainConfig, plan: Plan, run: RunDir, validator: Validator | None, stop: Stop
+) -> Iterator[Event]:
+    """Train until a limit, patience or a signal ends the run; validates and saves on the way and at the end.
+
+    Raises TrainError after `max_skipped` non-finite updates in a row, naming the last good checkpoint.
+    """
+    progress = state.progress
+    began = time.perf_counter() - progress.seconds
+    groups = data.groups(progress.cursor, size=cfg.accumulate)
+    while progress.ended is None:
+        start = time.perf_counter()
+        micro, after = next(groups)
+        epoch = progress.cursor.epoch
+        event = update(state, micro, cfg=cfg, lr=rate_of(state, cfg, plan), epoch=epoch, start=start)
+        progress.cursor = after
+        progress.seconds = time.perf_counter() - began
+        yield event
+        if event.skipped:
+            refuse_endless_skipping(state, micro, cfg=cfg, run=run)
+
+        progress.ended = reason_to_end(state, cfg, plan, stop)
+        ends = progress.ended is not None
+        is_best = False
+        if validator and not stop.signal and not event.skipped and (ends or progress.update % plan.validate_every == 0):
+            validated = validate(state, validator, cfg=cfg, epoch=epoch)
+            is_best = validated.best
+            progress.ended = progress.ended or patience_lost(state, cfg)
+            ends = progress.ended is not None
+            yield validated
+        if ends or is_best or (progress.update % plan.save_every == 0 and not event.skipped):
+            progress.seconds = time.perf_counter() - began
+            yield save(state, run, best=is_best or validator is None, keep=cfg.keep)
+    yield Ended(progress.update, progress.ended, progress.skipped, progress.seconds)
+
+
+def update(state: State, micro: Sequence[Batch], *, cfg: TrainConfig, lr: float, epoch: int, start: float) -> Update:
+    """One update from the gradients of all micro-batches, each token counting the same. Non-finite: the weights stay as they are."""
+    tokens = sum(batch.tokens for batch in micro)
+    total = torch.zeros((), device=state.device)
+    set_rate(state.optimizer, lr)
+    for batch in micro:
+        batch = batch.to(state.device)
+        with autocast(state.precision, state.device):
+            loss, _ = state.loss(batch.src_BS, batch.inputs_BT, batch.gold_BT)
+        state.scaler.scale(loss / tokens).backward()
+        total += loss.detach()
+    scale = state.scaler.get_scale()
+    state.scaler.unscale_(state.optimizer)  # before the clip, never after
+    norm = float(clip_grad_norm_(state.model.parameters(), cfg.clip_norm or math.inf))
+    loss_per_token = float(total) / tokens
+    finite = math.isfinite(loss_per_token) and math.isfinite(norm)
+    if finite:
+        state.scaler.step(state.optimizer)
+    state.scaler.update()
+    state.optimizer.zero_grad()
+    count(state, finite=finite)
+    return Update(
+        update=state.progress.update,
+        epoch=epoch,
+        loss=loss_per_token,
+        lr=lr,
+        norm=norm,
+        scale=scale,
+        tokens=tokens,
+        src_tokens=sum(batch.src_tokens for batch in micro),
+        padded=sum(batch.src_BS.numel() + batch.gold_BT.numel() for batch in micro),
+        seconds=time.perf_counter() - start,
+        skipped=not finite,
+    )
+
+
+def count(state: State, *, finite: bool) -> None:
+    """Move the counters on after an update that was made, or skipped."""
+    progress = state.progress
+    if not finite:
+        progress.skipped += 1
+        progress.skipped_in_a_row += 1
+        return
+    progress.update += 1
+    progress.skipped_in_a_row = 0
+    if state.ema:
+        state.ema.update(state.model, updates=progress.update)
+
+
+def rate_of(state: State, cfg: TrainConfig, plan: Plan) -> float:
+    """The learning rate of the next update."""
+    update, dim = state.progress.update + 1, state.model.dim
+    return learning_rate(cfg.schedule, update, lr=cfg.optimizer.lr, dim=dim, warmup=plan.warmup, end=plan.curve_end)
+
+
+def validate(state: State, validator: Validator, *, cfg: TrainConfig, epoch: int) -> Validated:
+    """Measure the weights that would be used, and note whether they are the best so far."""
+    with state.evaluated():
+        found = validator(state.loss)
+    progress, metric = state.progress, cfg.early_stopping.metric
+    best = better(metric, found.scores[metric], progress.best)
+    progress.best = found.scores[metric] if best else progress.best
+    progress.stale = 0 if best else progress.stale + 1
+    return Validated(
+        update=progress.update,
+        epoch=epoch,
+        loss=found.loss,
+        tokens=found.tokens,
+        lines=len(validator.pairs),
+        scores=found.scores,
+        signatures=found.signatures,
+        beam=cfg.validation.beam,
+        weights="ema" if state.ema else "raw",
+        best=best,
+        seconds=found.seconds,
+        samples=found.samples,
+    )
+
+
+def save(state: State, run: RunDir, *, best: bool, keep: int) -> Saved:
+    """Write a checkpoint, let the names stand for it, delete what is no longer kept."""
+    state.progress.journal_bytes = run.journal.stat().st_size if run.journal.exists() else 0
+    path = state.save(run)
+    run.set_names(last=path, **({"best": path} if best else {}))
+    rotate(run, keep=keep)
+    return Saved(state.progress.update, path)
+
+
+def reason_to_end(state: State, cfg: TrainConfig, plan: Plan, stop: Stop) -> str | None:
+    """Why the run is over after this update, or None."""
+    progress = state.progress
+    if plan.last_update is not None and progress.update >= plan.last_update:
+        return f"{progress.update} updates"
+    if cfg.max_epochs is not None and progress.cursor.epoch >= cfg.max_epochs:
+        return f"{cfg.max_epochs} epochs"
+    if cfg.max_minutes is not None and progress.seconds >= 60 * cfg.max_minutes:
+        return f"{cfg.max_minutes:g} minutes"
+    return "interrupted" if stop.signal else None
+
+
+def patience_lost(state: State, cfg: TrainConfig) -> str | None:
+    """Why early stopping ends the run, or None."""
+    stopping = cfg.early_stopping
+    if not stopping.patience or state.progress.stale < stopping.patience:
+        return None
+    return f"{stopping.metric} no better for {stopping.patience} validations"
+
+
+def refuse_endless_skipping(state: State, micro: Sequence[Batch], *, cfg: TrainConfig, run: RunDir) -> None:
+    """Raise TrainError when nothing but non-finite updates has come for too long."""
+    if state.progress.skipped_in_a_row < cfg.max_skipped:
+        return
+    last = run.names().get("last")
+    saved = f"the last good checkpoint is {last}" if last else "no checkpoint was written yet"
+    raise TrainError(
+        f"{cfg.max_skipped} updates in a row had a non-finite loss or gradient (the newest with {micro[0].origins[0]}); {saved}."
+        " Lower train.optimizer.lr, lengthen train.schedule.warmup, or set train.precision: fp32"
+    )

@@ -1,0 +1,148 @@
+"""Listeners to the events of the loop: the console, the journal and TensorBoard."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+import time
+from collections import deque
+from dataclasses import asdict
+from typing import Any, TextIO
+
+from tqdm import tqdm
+
+from mt.rundir import RunDir
+from mt.train.events import Ended, Event, Saved, Update, Validated
+
+LINE_EVERY = 30.0  # seconds between plain lines where there is no terminal
+RECENT = 50  # updates that the shown loss and speed are taken over
+
+
+def speed(updates: Any) -> float:
+    """Real target tokens a second over some updates."""
+    seconds = sum(u.seconds for u in updates)
+    return sum(u.tokens for u in updates) / seconds if seconds else 0.0
+
+
+class Console:
+    """A progress bar in a terminal; elsewhere a plain line every half minute. Validations and the end are lines in both."""
+
+    def __init__(self, *, total: int | None, done: int, minutes: float | None, stream: TextIO | None = None) -> None:
+        self.stream = stream or sys.stderr
+        self.total, self.minutes = total, minutes
+        self.recent: deque[Update] = deque(maxlen=RECENT)
+        self.seconds = 0.0
+        self.next_line = time.monotonic() + LINE_EVERY
+        self.bar = tqdm(total=total, initial=done, unit="update", file=self.stream, disable=not self.stream.isatty(), dynamic_ncols=True)
+
+    def __call__(self, event: Event) -> None:
+        """Show an event."""
+        match event:
+            case Update():
+                self.update(event)
+            case Validated():
+                self.say(validation_line(event))
+                for sample in event.samples:
+                    self.say(f"    source       {sample.source}\n    reference    {sample.reference}\n    translation  {sample.translation}")
+            case Saved():
+                pass
+            case Ended():
+                self.bar.close()
+                skipped = f", {event.skipped} skipped" if event.skipped else ""
+                self.say(f"ended after {event.reason}: {event.update} updates{skipped}, {event.seconds / 60:.1f} minutes")
+
+    def update(self, event: Update) -> None:
+        """Move the bar, or print a line when it is time."""
+        self.recent.append(event)
+        if event.skipped:
+            self.say(f"update skipped after {event.update}: loss {event.loss:g}, gradient norm {event.norm:g}")
+            return
+        loss = sum(u.loss * u.tokens for u in self.recent) / sum(u.tokens for u in self.recent)
+        text = f"loss {loss:.3f}, lr {event.lr:.2e}, {speed(self.recent):.0f} tokens/s"
+        if self.stream.isatty():
+            self.bar.set_postfix_str(text, refresh=False)
+            self.bar.update()
+        elif time.monotonic() >= self.next_line:
+            self.next_line = time.monotonic() + LINE_EVERY
+            self.say(f"update {event.update}{f' of {self.total}' if self.total else ''}, epoch {event.epoch + 1}, {text}{self.eta(event)}")
+
+    def eta(self, event: Update) -> str:
+        """How long the updates that are left will take."""
+        if not self.total:
+            return ""
+        each = sum(u.seconds for u in self.recent) / len(self.recent)
+        return f", {each * (self.total - event.update) / 60:.0f} minutes to go"
+
+    def say(self, line: str) -> None:
+        """A line that stays, above the bar."""
+        if self.stream.isatty():
+            tqdm.write(line, file=self.stream)
+        else:
+            print(line, file=self.stream, flush=True)
+
+
+def validation_line(event: Validated) -> str:
+    """One validation in one line."""
+    scores = f"BLEU {event.scores['bleu']:.2f}, chrF {event.scores['chrf']:.2f}"
+    loss = f"loss {event.loss:.3f}, perplexity {math.exp(min(event.loss, 50)):.2f}"
+    return f"validation at update {event.update}, epoch {event.epoch + 1}: {loss}, {scores}{' (best so far)' if event.best else ''}"
+
+
+class Journal:
+    """`journal.jsonl`: an object a line, with its kind under `event`."""
+
+    def __init__(self, run: RunDir) -> None:
+        self.file = run.journal.open("a", encoding="utf-8", newline="\n")
+
+    def __call__(self, event: Event) -> None:
+        """Append an event; checkpoints are not in it, being on the disk themselves."""
+        if isinstance(event, Saved):
+            return
+        record = {"event": type(event).__name__.lower(), **asdict(event)}
+        self.file.write(json.dumps(finite(record), ensure_ascii=False, allow_nan=False) + "\n")
+        self.file.flush()
+
+    def close(self) -> None:
+        """The last line is written."""
+        self.file.close()
+
+
+def finite(value: Any) -> Any:
+    """The value with infinities and NaN as strings: JSON has none."""
+    if isinstance(value, dict):
+        return {key: finite(inner) for key, inner in value.items()}
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value
+
+
+class TensorBoard:
+    """Scalars of every update and validation, and the sample translations as text."""
+
+    def __init__(self, run: RunDir, *, purge_from: int | None = None) -> None:
+        from torch.utils.tensorboard import SummaryWriter
+
+        self.writer = SummaryWriter(run.tensorboard, purge_step=purge_from)
+
+    def __call__(self, event: Event) -> None:
+        """Write an event."""
+        match event:
+            case Update():
+                values = {"loss": event.loss, "lr": event.lr, "gradient_norm": event.norm, "loss_scale": event.scale}
+                values |= {"tokens_per_second": speed([event]), "real_tokens": (event.tokens + event.src_tokens) / event.padded}
+                for name, value in values.items():
+                    self.writer.add_scalar(f"train/{name}", value, event.update)
+            case Validated():
+                for name, value in event.scores.items():
+                    self.writer.add_scalar(f"dev/{name}", value, event.update)
+                for number, sample in enumerate(event.samples, start=1):
+                    text = f"    {sample.source}\n    {sample.reference}\n    {sample.translation}"  # indented: Markdown shows it as it is
+                    self.writer.add_text(f"dev/sample {number}", text, event.update)
+                self.writer.flush()
+            case _:
+                pass
+
+    def close(self) -> None:
+        """Everything is on the disk."""
+        self.writer.close()

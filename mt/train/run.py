@@ -1,0 +1,155 @@
+"""One run from start to end: claim the directory, prepare or resume, train, average, score the test sets."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import torch
+
+from mt.checkpoint import load_weights, read_weights, save_checkpoint
+from mt.config.schema import Config
+from mt.data.readers import corpus_name, read_pairs
+from mt.errors import RunError
+from mt.evaluate.metrics import score
+from mt.files import write_atomic
+from mt.rundir import RunDir
+from mt.train.average import mean
+from mt.train.loop import fit, patience_lost, reason_to_end
+from mt.train.monitor import Console, Journal, TensorBoard
+from mt.train.prepare import Prepared, Say, prepare, run_path
+from mt.train.prepare import resume as resume_run
+from mt.train.signals import Stop, stop_on
+from mt.train.validate import better
+from mt.translator import Translator
+
+
+def train_run(config: Config, *, resume: bool, overwrite: bool, dry_run: bool, device: str, say: Say) -> int:
+    """Do what `mt train` promises; returns the exit code. Raises MTError for what the user can cure."""
+    if dry_run:
+        with TemporaryDirectory() as folder:
+            describe(prepare(config.model_copy(update={"run_dir": Path(folder) / "run"}), device=device, say=say), say=say)
+        return 0
+    run = RunDir(run_path(config))
+    exists = claim(run, resume=resume, overwrite=overwrite)
+    with tidy(run), run.lock():
+        go_on = exists and resume
+        prepared = resume_run(config, device=device, say=say) if go_on else prepare(config, device=device, say=say)
+        describe(prepared, say=say)
+        code = train(prepared, say=say)
+        if code == 0:
+            finish(prepared, device=device, say=say)
+        return code
+
+
+def claim(run: RunDir, *, resume: bool, overwrite: bool) -> bool:
+    """Whether there is a run already. Raises RunError where starting would touch what is not ours to touch."""
+    if not run.path.exists():
+        return False
+    if not run.path.is_dir():
+        raise RunError(f"{run.path}: is a file; give another --run-dir")
+    exists = run.config.exists()
+    if exists and not (resume or overwrite):
+        raise RunError(f"{run.path}: there is a run here; go on with --resume, start over with --overwrite, or give another --run-dir")
+    ours = {run.lock_file.name, run.data.name, "tokenizer.model", "tokenizer.src.model", "tokenizer.tgt.model"}
+    strangers = [path.name for path in run.path.iterdir() if path.name not in ours]
+    if not exists and strangers:
+        raise RunError(f"{run.path}: not a run, but not empty either (it holds {strangers[0]}); give another --run-dir")
+    return exists
+
+
+@contextmanager
+def tidy(run: RunDir) -> Iterator[None]:
+    """Afterwards, folders made within that stayed empty are gone: a run that could not start leaves nothing behind."""
+    missing = [path for path in (run.path, *run.path.parents) if not path.exists()]
+    try:
+        yield
+    finally:
+        for path in missing:
+            if path.is_dir() and not any(path.iterdir()):
+                path.rmdir()
+
+
+def describe(prepared: Prepared, *, say: Say) -> None:
+    """Say what the run is."""
+    state, cfg, run = prepared.state, prepared.config.train, prepared.run
+    parameters = sum(p.numel() for p in state.model.parameters())
+    limits = {"updates": cfg.max_updates, "epochs": cfg.max_epochs, "minutes": cfg.max_minutes}
+    until = " or ".join(f"{value:g} {name}" for name, value in limits.items() if value)
+    store = prepared.data.store
+    plan = prepared.data.plan(0)
+    padded = sum(int((store.lengths_N2[batch] + 1).max(axis=0).sum()) * len(batch) for batch in plan)
+    real = sum(int((store.lengths_N2[batch] + 1).sum()) for batch in plan)
+    threads = f", {torch.get_num_threads()} threads" if state.device.type == "cpu" else ""
+    say(f"model: {parameters} parameters; device {state.device}{threads}, precision {state.precision}")
+    say(f"data: {len(store)} pairs, {prepared.updates_per_epoch} updates an epoch, {100 * real / padded:.1f} % of a batch are real tokens")
+    say(f"run: {run.path}, until {until}; curves: tensorboard --logdir {run.tensorboard}")
+
+
+def train(prepared: Prepared, *, say: Say) -> int:
+    """Run the loop with its listeners; the exit code is 130 or 143 after a signal."""
+    cfg, run, state = prepared.config.train, prepared.run, prepared.state
+    progress = state.progress
+    progress.ended = None
+    if progress.update:
+        progress.ended = reason_to_end(state, cfg, prepared.plan, Stop()) or patience_lost(state, cfg)
+        if progress.ended:
+            say(f"{run.path}: is finished already ({progress.ended})")
+            return 0
+        say(f"resuming at update {progress.update}, epoch {progress.cursor.epoch + 1}")
+    console = Console(total=prepared.plan.last_update, done=progress.update, minutes=cfg.max_minutes)
+    journal, board = Journal(run), TensorBoard(run, purge_from=progress.update + 1 if progress.update else None)
+    try:
+        with stop_on(signal.SIGINT, signal.SIGTERM) as stop:
+            for event in fit(state, prepared.data, cfg=cfg, plan=prepared.plan, run=run, validator=prepared.validator, stop=stop):
+                for listener in (journal, board, console):
+                    listener(event)
+    finally:
+        journal.close()
+        board.close()
+    if stop.exit_code:
+        say(f"saved at update {progress.update}; go on with --resume")
+    return stop.exit_code
+
+
+def finish(prepared: Prepared, *, device: str, say: Say) -> None:
+    """Average checkpoints if that was asked for, score the test sets, and say how to use the model."""
+    config, run = prepared.config, prepared.run
+    if config.train.average.last:
+        average(prepared, run.steps()[-config.train.average.last :], say=say)
+    reports = {}
+    translator = Translator.load(run.path, device=device) if config.data.test else None
+    for name, corpus in config.data.test.items():
+        assert translator is not None
+        pairs = list(read_pairs(corpus, langs=config.langs))
+        translations = [one.text for one in translator.translate([pair.src for pair in pairs])]
+        lang = config.langs.tgt if config.langs else None
+        scores = score(translations, [[pair.tgt for pair in pairs]], metrics=("bleu", "chrf"), lang=lang, intervals=True)
+        reports[name] = {"corpus": corpus_name(corpus), "beam": config.decode.beam, **scores.as_json()}
+        for one in scores.metrics:
+            say(f"{name}: {one.name} {one.score:.2f}  {one.signature}  beam {config.decode.beam}")
+    if reports:
+        run.reports.mkdir(exist_ok=True)
+        with write_atomic(run.reports / "test.json") as file:
+            json.dump(reports, file, indent=1, ensure_ascii=False)
+    say(f"translate with: mt translate --model {run.path} --input FILE")
+
+
+def average(prepared: Prepared, steps: Sequence[int], *, say: Say) -> None:
+    """Keep the mean of some checkpoints' weights as a checkpoint called `average`; it becomes the best if it validates better."""
+    run, state, metric = prepared.run, prepared.state, prepared.config.train.early_stopping.metric
+    paths = [run.step(update) for update in steps]
+    weights = mean([read_weights(path) for path in paths])
+    load_weights(state.model, weights, source=run.average)
+    made_of = {"tokenizers": state.fingerprints, "average_of": [path.name for path in paths]}
+    save_checkpoint(run.average, weights=weights, state=made_of)
+    say(f"average: the mean of {', '.join(path.name for path in paths)}")
+    if prepared.validator:
+        found = prepared.validator(state.loss)
+        say(f"average: loss {found.loss:.3f}, BLEU {found.scores['bleu']:.2f}, chrF {found.scores['chrf']:.2f}")
+        if better(metric, found.scores[metric], state.progress.best):
+            run.set_names(best=run.average)

@@ -1,0 +1,40 @@
+"""Signals set a flag; the loop looks at it between updates."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+
+class Stop:
+    """Whether somebody asked for the end, and by which signal."""
+
+    def __init__(self) -> None:
+        self.signal: int | None = None
+
+    @property
+    def exit_code(self) -> int:
+        """130 after Ctrl-C, 143 after SIGTERM, 0 if nobody asked."""
+        return 128 + self.signal if self.signal else 0
+
+
+@contextmanager
+def stop_on(*signals: int) -> Iterator[Stop]:
+    """Within, the first of these signals asks to stop; the second does what it did before (Ctrl-C: stops at once)."""
+    stop = Stop()
+    before = {number: signal.getsignal(number) for number in signals}
+
+    def ask(number: int, _frame: FrameType | None) -> None:
+        stop.signal = number
+        for other, handler in before.items():
+            signal.signal(other, handler)
+
+    for number in signals:
+        signal.signal(number, ask)
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

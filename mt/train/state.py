@@ -1,0 +1,100 @@
+"""Everything that has to survive a kill: weights, optimiser, scaler, moving average, generators, counters and the position in the data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from mt.checkpoint import load_weights, read_state, read_trainer, read_weights, save_checkpoint
+from mt.config.schema import TrainConfig
+from mt.data.plan import Cursor
+from mt.model.loss import LossOfBatch
+from mt.rundir import RunDir
+from mt.train.average import MovingAverage
+from mt.train.optim import build_optimizer
+from mt.train.precision import Precision, build_scaler
+
+
+@dataclass
+class Progress:
+    """How far the run is; JSON in the checkpoint."""
+
+    update: int = 0
+    """Updates made."""
+    cursor: Cursor = field(default_factory=Cursor)
+    """The next micro-batch."""
+    seconds: float = 0.0
+    """Wall time of the run so far."""
+    skipped: int = 0
+    """Updates skipped, in all."""
+    skipped_in_a_row: int = 0
+    best: float | None = None
+    """Best score so far of the metric that decides."""
+    stale: int = 0
+    """Validations since then."""
+    validated: int = 0
+    """Update of the newest validation."""
+    ended: str | None = None
+    """Why the run is over, if it is."""
+    journal_bytes: int = 0
+    """Length of the journal at this point."""
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> Progress:
+        """What `asdict` made."""
+        return cls(**{**values, "cursor": Cursor(**values["cursor"])})
+
+
+class State:
+    """The moving parts of a run."""
+
+    def __init__(self, loss: LossOfBatch, cfg: TrainConfig, *, precision: Precision, device: torch.device, fingerprints: list[str]) -> None:
+        self.loss, self.model = loss, loss.model
+        self.precision, self.device = precision, device
+        self.optimizer = build_optimizer(self.model, cfg.optimizer)
+        self.scaler = build_scaler(precision, device)
+        self.ema = MovingAverage(self.model, decay=cfg.ema) if cfg.ema else None
+        self.progress = Progress()
+        self.fingerprints = fingerprints
+
+    def evaluated(self) -> AbstractContextManager[None]:
+        """Within, the model has the weights that are validated and used: the moving average, if there is one."""
+        return self.ema.in_place_of(self.model) if self.ema else nullcontext()
+
+    def save(self, run: RunDir) -> Path:
+        """Write the checkpoint of the present update."""
+        trainer = {
+            "optimizer": self.optimizer.state_dict(),
+            "scaler": self.scaler.state_dict(),
+            "cpu_generator": torch.get_rng_state(),
+            "cuda_generators": torch.cuda.get_rng_state_all() if self.device.type == "cuda" else [],
+        }
+        path = run.step(self.progress.update)
+        save_checkpoint(
+            path,
+            weights=dict(self.model.named_parameters()),
+            ema=self.ema.average if self.ema else None,
+            state={"tokenizers": self.fingerprints, "progress": asdict(self.progress)},
+            trainer=trainer,
+        )
+        return path
+
+    def restore(self, path: Path) -> None:
+        """Go on exactly where a checkpoint was written."""
+        self.progress = Progress.from_json(read_state(path)["progress"])
+        load_weights(self.model, read_weights(path, "raw"), source=path)
+        if self.ema:
+            average: dict[str, Tensor] = read_weights(path, "ema")
+            self.ema.average = {name: average[name].to(self.device) for name in self.ema.average}
+        trainer = read_trainer(path)
+        self.optimizer.load_state_dict(trainer["optimizer"])
+        self.scaler.load_state_dict(trainer["scaler"])
+        torch.set_rng_state(trainer["cpu_generator"])
+        if self.device.type == "cuda":
+            torch.cuda.set_rng_state_all(trainer["cuda_generators"])

@@ -1,0 +1,93 @@
+"""Validation: the loss on the dev set, and BLEU and chrF of its real, decoded, detokenised translations, as `mt eval` computes them."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from mt.config.schema import Config
+from mt.data.batches import Batch, collate
+from mt.data.filters import drop_reason
+from mt.data.pairs import Pair
+from mt.data.plan import cut
+from mt.data.store import Example
+from mt.errors import DataError
+from mt.evaluate.metrics import score
+from mt.model.loss import LossOfBatch
+from mt.tokenizer.spm import Tokenizers
+from mt.train.events import Sample
+from mt.translator import Translator
+
+
+@dataclass(frozen=True)
+class Validation:
+    """What one validation found."""
+
+    loss: float
+    tokens: int
+    scores: dict[str, float]
+    signatures: dict[str, str]
+    samples: list[Sample]
+    seconds: float
+
+
+class Validator:
+    """Knows the dev set, and measures a model on it."""
+
+    def __init__(self, pairs: Sequence[Pair], tokenizers: Tokenizers, *, config: Config, device: torch.device, name: str) -> None:
+        """The first `max_lines` pairs count. The loss leaves out those with an empty side (`report` says how many), BLEU and chrF none."""
+        cfg = config.train.validation
+        self.pairs = list(pairs[: cfg.max_lines])
+        whole = [pair for pair in self.pairs if not drop_reason(pair)]
+        if not whole:
+            raise DataError(f"{name}: every pair has an empty side; give another dev set, or `dev: none`")
+        self.config, self.tokenizers, self.device = config, tokenizers, device
+        self.report = f"{name}: {len(self.pairs)} of {len(pairs)} pairs" + (
+            f", the loss without {len(self.pairs) - len(whole)} that have an empty side" if len(whole) < len(self.pairs) else ""
+        )
+        self.batches = list(dev_batches(whole, tokenizers, budget=config.train.batch_tokens))
+
+    def __call__(self, loss: LossOfBatch) -> Validation:
+        """Measure the model as it is now; it is in training mode again afterwards."""
+        began = time.perf_counter()
+        loss.eval()
+        with torch.inference_mode():
+            sums = [loss(batch.src_BS, batch.inputs_BT, batch.gold_BT) for batch in (b.to(self.device) for b in self.batches)]
+        tokens = sum(batch.tokens for batch in self.batches)
+        per_token = sum(total.item() for total, _ in sums) / tokens
+        translator = Translator(loss.model, self.tokenizers, config=self.config, device=self.device)
+        translations = [t.text for t in translator.translate([pair.src for pair in self.pairs], beam=self.config.train.validation.beam)]
+        loss.train()
+        lang = self.config.langs.tgt if self.config.langs else None
+        scores = score(translations, [[pair.tgt for pair in self.pairs]], metrics=("bleu", "chrf"), lang=lang)
+        samples = [Sample(pair.src, pair.tgt, text) for pair, text in zip(self.pairs, translations, strict=True)]
+        return Validation(
+            loss=per_token,
+            tokens=tokens,
+            scores={"loss": per_token, "bleu": scores["bleu"].score, "chrf": scores["chrf"].score},
+            signatures={metric: scores[metric].signature for metric in ("bleu", "chrf")},
+            samples=samples[: self.config.train.validation.samples],
+            seconds=time.perf_counter() - began,
+        )
+
+
+def dev_batches(pairs: Sequence[Pair], tokenizers: Tokenizers, *, budget: int) -> list[Batch]:
+    """Batches of the pairs, sorted by length."""
+    src_ids = tokenizers.src.encode_batch([pair.src for pair in pairs])
+    tgt_ids = tokenizers.tgt.encode_batch([pair.tgt for pair in pairs])
+    examples = [Example(*whole) for whole in zip(pairs, src_ids, tgt_ids, strict=True)]
+    examples.sort(key=lambda example: (len(example.tgt_ids), len(example.src_ids)))
+    sizes_N2 = np.array([(len(example.src_ids) + 1, len(example.tgt_ids) + 1) for example in examples])
+    return [collate([examples[i] for i in indices], tokenizers) for indices in cut(np.arange(len(examples)), sizes_N2, budget=budget)]
+
+
+def better(metric: str, new: float, best: float | None) -> bool:
+    """Whether a score beats the best so far: higher for bleu and chrf, lower for loss; not a number never does."""
+    if math.isnan(new):
+        return False
+    return best is None or (new < best if metric == "loss" else new > best)

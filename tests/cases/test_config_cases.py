@@ -1,0 +1,75 @@
+"""Trouble that people had with the configs of other toolkits (rows 98, 100, 101)."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mt.config.load import load
+from mt.errors import ConfigError
+
+DATA = "data: {train: [{src: t.en, tgt: t.de}], dev: none}\n"
+
+
+def problems(path: Path) -> list[str]:
+    with pytest.raises(ConfigError) as caught:
+        load(path)
+    return [line.removeprefix(f"{path}:") for line in caught.value.problems]
+
+
+def test_98_yaml_floats(tmp_path: Path) -> None:
+    """`lr: 1e-4` is a number, not text that fails later (huggingface/trl#1450, rbgirshick/yacs#46)."""
+    path = tmp_path / "x.yaml"
+    path.write_text(DATA + "train:\n  optimizer: {lr: 1e-4}\n  label_smoothing: 1e-1\n  max_updates: 1e3\n", encoding="utf-8")
+    train = load(path).config.train
+    assert (train.optimizer.lr, train.label_smoothing, train.max_updates) == (0.0001, 0.1, 1000)
+    assert isinstance(train.max_updates, int)
+    path.write_text(DATA + "train:\n  max_updates: 1e-3\n", encoding="utf-8")
+    assert problems(path) == ["3: train.max_updates: should be a whole number, not 0.001"]
+
+
+def test_98_foreign_names_are_refused_before_data_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "x.yaml"
+    path.write_text("training:\n  lr: 1e-4\n  label_smoothing: 1e-1\n  max_steps: 1e3\n" + DATA, encoding="utf-8")
+    assert problems(path) == [
+        "1: training: unknown key, did you mean `train`?",
+        "2: training.lr: unknown key, did you mean `train.optimizer.lr`?",
+        "4: training.max_steps: unknown key, did you mean `train.max_updates`?",
+    ]
+
+
+def test_100_unknown_key(tmp_path: Path) -> None:
+    """Misspelt settings are all named, with the names they should have (eole-nlp/eole#66, OpenNMT-py#948)."""
+    path = tmp_path / "x.yaml"
+    path.write_text("train:\n  optimizer: {lr: 0.001}\n  warmup_step: 400\n  drop_out: 0.3\n" + DATA, encoding="utf-8")
+    expected = [
+        "3: train.warmup_step: unknown key, did you mean `train.schedule.warmup`?",
+        "4: train.drop_out: unknown key, did you mean `model.dropout`?",
+    ]
+    assert problems(path) == expected
+    path.write_text(path.read_text(encoding="utf-8").replace("train:\n  opt", "training:\n  opt"), encoding="utf-8")
+    assert problems(path) == ["1: training: unknown key, did you mean `train`?"] + [
+        line.replace("train.", "training.", 1) for line in expected
+    ]
+
+
+def test_100_unknown_key_stops_the_command(tmp_path: Path) -> None:
+    path = tmp_path / "x.yaml"
+    path.write_text("train:\n  warmup_step: 400\n  drop_out: 0.3\n" + DATA, encoding="utf-8")
+    command = [sys.executable, "-m", "mt", "config", "show", str(path)]
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", cwd=Path(__file__).parents[2])
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert "train.schedule.warmup" in done.stderr
+    assert "model.dropout" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_101_duplicate_key(tmp_path: Path) -> None:
+    """The same key twice is refused instead of the last one winning (rbgirshick/yacs#17, ArcticTraining#85)."""
+    path = tmp_path / "x.yaml"
+    path.write_text("train:\n  max_updates: 100\n  seed: 1\n  max_updates: 100000\n" + DATA, encoding="utf-8")
+    assert problems(path) == ["4: train.max_updates: given twice, on lines 2 and 4; keep one of them"]

@@ -1,0 +1,105 @@
+"""Trouble with input text: one test a row of the list of trouble cases, each with its own input."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mt.config.schema import TextFiles, TsvFile
+from mt.data.filters import Tally, length_reason
+from mt.data.readers import read_pairs
+from mt.errors import DataError
+from mt.files import read_lines
+
+
+def corpus(folder: Path, src: bytes, tgt: bytes) -> TextFiles:
+    (folder / "train.src").write_bytes(src)
+    (folder / "train.trg").write_bytes(tgt)
+    return TextFiles(src=folder / "train.src", tgt=folder / "train.trg")
+
+
+def texts(pairs: TextFiles | TsvFile) -> list[tuple[str, str]]:
+    return [(pair.src, pair.tgt) for pair in read_pairs(pairs)]
+
+
+def test_01_unicode_line_seps(tmp_path: Path) -> None:
+    src = ["ruso hulo .", "bako\u2028limu .", "seda\x85toru\vkelo\fmipo\x1drasu\x1edena\u2029fogi\x1c.", "fogi rasu ."]
+    tgt = ["quorn lumest .", "ardin belto .", "crast dowin gorst heldin .", "kerpin ibrun ."]
+    pairs = corpus(tmp_path, "".join(f"{line}\n" for line in src).encode(), "".join(f"{line}\n" for line in tgt).encode())
+    assert texts(pairs) == list(zip(src, tgt, strict=True))
+
+
+def test_05_invalid_utf8(tmp_path: Path) -> None:
+    pairs = corpus(tmp_path, b"ruso .\nvani .\ncaf\xe9 bako .\n", b"quorn .\nerfal .\nbelto .\n")
+    with pytest.raises(DataError) as caught:
+        texts(pairs)
+    assert str(caught.value).startswith(f"{pairs.src}:3: byte 0xE9 is not UTF-8 (at byte 4 of the line)")
+    pairs = corpus(tmp_path, "ruso .\nvani .\n".encode("utf-16"), b"quorn .\nerfal .\n")
+    with pytest.raises(DataError, match=r"train.src:1: byte 0xFF is not UTF-8 .* looks like UTF-16"):
+        texts(pairs)
+
+
+def test_06_bom(tmp_path: Path) -> None:
+    marked = corpus(tmp_path, "\ufeffbako limu .\nbako\ufeff limu .\n\ufeffbako\n".encode(), "\ufeffardin .\nbelto .\ngorst .\n".encode())
+    assert texts(marked) == [("bako limu .", "ardin ."), ("bako\ufeff limu .", "belto ."), ("\ufeffbako", "gorst .")]
+
+
+def test_09_empty_target(tmp_path: Path) -> None:
+    pairs = corpus(tmp_path, b"ruso\nvani\nlimu\nfogi\njape\n", b"quorn\n\nbelto\n  \nmorgat\n")
+    tally = Tally()
+    assert [pair.src for pair in tally.keep(read_pairs(pairs))] == ["ruso", "limu", "jape"]
+    assert tally.line("train.src") == "train.src: kept 3 of 5 pairs (2 empty side)"
+    assert tally.examples == {"empty side": ["train.src:2", "train.src:4"]}
+
+
+def test_10_count_mismatch(tmp_path: Path) -> None:
+    pairs = corpus(tmp_path, b"a\nb\nc\nd\ne\n", b"A\nB\n\nC\nD\nE\n")
+    with pytest.raises(DataError) as caught:
+        texts(pairs)
+    assert str(caught.value).startswith(f"{pairs.src} has 5 lines, {pairs.tgt} has 6: ")
+
+
+def test_11_final_newline(tmp_path: Path) -> None:
+    pairs = corpus(tmp_path, b"ruso .\nvani .\nlimu .", b"quorn .\nerfal .\nbelto .\n")
+    assert texts(pairs) == [("ruso .", "quorn ."), ("vani .", "erfal ."), ("limu .", "belto .")]
+    (tmp_path / "whole").write_bytes(b"bako limu .\nseda toru .\n")
+    (tmp_path / "open").write_bytes(b"bako limu .\nseda toru .")
+    assert list(read_lines(tmp_path / "whole")) == list(read_lines(tmp_path / "open"))
+
+
+def test_12_tab_in_text(tmp_path: Path) -> None:
+    assert texts(corpus(tmp_path, b"bako\tlimu .\n", b"ardin\tbelto .\n")) == [("bako limu .", "ardin belto .")]
+    table = tmp_path / "pairs.tsv"
+    table.write_bytes(b"bako limu .\tardin belto .\nseda\ttoru .\tcrast dowin .\nvani .\terfal .\n")
+    with pytest.raises(DataError) as caught:
+        texts(TsvFile(tsv=table))
+    assert str(caught.value).startswith(f"{table}:2: 3 columns, expected 2")
+
+
+def test_13_tsv_quotes(tmp_path: Path) -> None:
+    loud = [
+        ("bako .", "Ardin ."),
+        ('"limu .', "belto ."),
+        ('seda "toru" .', 'crast "dowin" .'),
+        ("vani .", '"erfal .'),
+        ('mipo ".', 'heldin ".'),
+    ]
+    silent = [("bako .", "ardin ."), ('"limu .', "belto ."), ('seda "toru"', "crast"), ("NA", "null")]
+    for rows in (loud, silent):
+        table = tmp_path / "pairs.tsv"
+        table.write_text("".join(f"{src}\t{tgt}\n" for src, tgt in rows), encoding="utf-8")
+        assert texts(TsvFile(tsv=table)) == rows
+
+
+def test_16_length_filter() -> None:
+    lengths = [71] * 8
+    for limit, line in [(50, "train.src: kept 0 of 8 pairs (8 longer than 50 pieces)"), (71, "train.src: kept 8 of 8 pairs")]:
+        tally = Tally()
+        for number, length in enumerate(lengths, 1):
+            tally.add(length_reason(range(length), range(length), max_pieces=limit), f"train.src:{number}")
+        assert tally.line("train.src") == line
+    tally = Tally()
+    tally.add(length_reason(range(71), range(3), max_pieces=50), "train.src:1")
+    with pytest.raises(DataError, match=r"kept 0 of 1 pair .*raise data.max_pieces"):
+        tally.require_pairs("train.src")

@@ -1,0 +1,99 @@
+"""What every command shares: exit codes, messages without tracebacks, UTF-8 in any locale, a quiet end when the reader has gone."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+import mt
+
+# A command that does what the test needs, run through the real main().
+PROGRAM = """
+import os, sys
+from mt.cli import app as cli
+from mt.errors import ConfigError, DataError
+
+@cli.app.command()
+def probe():
+    secret = "a line of the corpus"
+    {body}
+
+sys.argv = ["mt", "probe"]
+cli.main()
+"""
+
+
+def run(body: str, *, encoding: str = "utf-8", **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", PROGRAM.format(body=body)], capture_output=True, encoding=encoding, env={**os.environ, **environment}
+    )
+
+
+def test_success() -> None:
+    done = run("print('fine')")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "fine\n", "")
+
+
+def test_what_the_user_can_cure_is_one_line() -> None:
+    done = run("raise DataError('train.en:3: byte 0xE9 is not UTF-8')")
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", "train.en:3: byte 0xE9 is not UTF-8\n")
+
+
+def test_every_problem_is_a_line() -> None:
+    done = run("raise ConfigError('x.yaml:1: a', 'x.yaml:2: b')")
+    assert (done.returncode, done.stderr) == (2, "x.yaml:1: a\nx.yaml:2: b\n")
+
+
+def test_a_fault_keeps_its_plain_traceback() -> None:
+    done = run("raise ValueError(len(secret))")
+    assert done.returncode == 1
+    assert done.stderr.startswith("Traceback (most recent call last):")
+    assert done.stderr.endswith("ValueError: 20\n")
+    assert "a line of the corpus" not in done.stderr
+
+
+@pytest.mark.parametrize(("body", "code"), [("raise KeyboardInterrupt", 130), ("sys.exit(143)", 143)])
+def test_signals_have_their_exit_codes(body: str, code: int) -> None:
+    done = run(body)
+    assert (done.returncode, done.stderr) == (code, "")
+
+
+@pytest.mark.parametrize("words", [["train", "--no-such-option"], ["no-such-command"], ["train", "surplus"]])
+def test_wrong_usage_is_2_with_a_hint(words: list[str]) -> None:
+    done = subprocess.run([sys.executable, "-m", "mt", *words], capture_output=True, encoding="utf-8")
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert words[-1] in done.stderr
+
+
+@pytest.mark.parametrize("lines", [1, 100_000], ids=["found at the last flush", "found while printing"])
+def test_a_reader_that_has_gone_is_no_fault(lines: int) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    code = PROGRAM.format(body=f"print('x\\n' * {lines})")
+    with os.fdopen(writing, "wb") as gone:
+        done = subprocess.run([sys.executable, "-c", code], stdout=gone, stderr=subprocess.PIPE, encoding="utf-8")
+    assert (done.returncode, done.stderr) == (1, "")
+
+
+@pytest.mark.parametrize(
+    "locale",
+    [{"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}, {"PYTHONIOENCODING": "latin-1"}, {"PYTHONIOENCODING": "ascii:strict"}],
+    ids=lambda locale: " ".join(f"{key}={value}" for key, value in locale.items()),
+)
+def test_output_is_utf8_in_any_locale(locale: dict[str, str]) -> None:
+    done = run("print('K\\u00e4se \\u6f22'); print('stra\\u00dfe', file=sys.stderr)", **locale)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "Käse 漢\n", "straße\n")
+
+
+def test_a_file_name_that_is_not_utf8_comes_out_as_it_is() -> None:
+    done = run("print(os.fsdecode(b'caf\\xe9'))", encoding="latin-1")
+    assert (done.returncode, done.stdout) == (0, "caf\xe9\n")
+
+
+def test_version() -> None:
+    done = subprocess.run([sys.executable, "-m", "mt", "--version"], capture_output=True, encoding="utf-8")
+    assert (done.returncode, done.stdout) == (0, f"mt {mt.__version__}\n")

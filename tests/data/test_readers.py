@@ -1,0 +1,184 @@
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mt.config.schema import Corpus, Fields, JsonlFile, Langs, TextFiles, TsvFile
+from mt.data.pairs import Pair
+from mt.data.readers import corpus_name, read_pairs
+from mt.errors import DataError
+
+LANGS = Langs(src="en", tgt="de")
+SEGMENTS = st.text(st.sampled_from('"\t\n\r\u2028\x85\v\0 aä') | st.characters(exclude_categories=["Cs"]), max_size=12)
+SIDES = st.lists(st.tuples(SEGMENTS, SEGMENTS), min_size=1, max_size=6)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    return tmp_path_factory.mktemp("corpora")
+
+
+def write(path: Path, *lines: str) -> Path:
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8", newline="\n")
+    return path
+
+
+def only_error(corpus: Corpus, langs: Langs | None = None) -> str:
+    with pytest.raises(DataError) as caught:
+        list(read_pairs(corpus, langs=langs))
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def records(path: Path, *values: object) -> JsonlFile:
+    return JsonlFile(jsonl=write(path, *(json.dumps(value) for value in values)))
+
+
+def spaced(text: str) -> str:
+    """A segment as one line of one column."""
+    return text.replace("\t", " ").replace("\n", " ").replace("\r", " ")
+
+
+# ── one truth in every format ───────────────────────────────────────────────────────────────────────────────────────
+
+
+@given(sides=SIDES)
+def test_every_format_gives_the_same_pairs(folder: Path, sides: list[tuple[str, str]]) -> None:
+    # The first line is fixed: text files would lose a byte order mark there.
+    sides = [("first", "first"), *((spaced(src), spaced(tgt)) for src, tgt in sides)]
+    src, tgt = write(folder / "x.en", *(src for src, _ in sides)), write(folder / "x.de", *(tgt for _, tgt in sides))
+    tsv = write(folder / "x.tsv", *(f"{src}\t{tgt}" for src, tgt in sides))
+    jsonl = records(folder / "x.jsonl", *({"src": src, "tgt": tgt} for src, tgt in sides))
+    for corpus in (TextFiles(src=src, tgt=tgt), TsvFile(tsv=tsv), jsonl):
+        pairs = list(read_pairs(corpus))
+        assert [(pair.src, pair.tgt) for pair in pairs] == sides
+        assert [pair.origin for pair in pairs] == [f"{corpus_name(corpus)}:{n + 1}" for n in range(len(sides))]
+
+
+@given(sides=SIDES)
+def test_a_segment_of_a_record_is_one_line(folder: Path, sides: list[tuple[str, str]]) -> None:
+    pairs = read_pairs(records(folder / "y.jsonl", *({"src": src, "tgt": tgt} for src, tgt in sides)))
+    assert [(pair.src, pair.tgt) for pair in pairs] == [(spaced(src), spaced(tgt)) for src, tgt in sides]
+
+
+def test_packed_sides(tmp_path: Path) -> None:
+    (tmp_path / "x.en").write_bytes(gzip.compress(b"a\nb\n"))
+    corpus = TextFiles(src=tmp_path / "x.en", tgt=write(tmp_path / "x.de", "A", "B"))
+    assert list(read_pairs(corpus)) == [Pair("a", "A", "x.en:1"), Pair("b", "B", "x.en:2")]
+
+
+def test_reading_is_lazy(tmp_path: Path) -> None:
+    corpus = TsvFile(tsv=write(tmp_path / "x.tsv", "a\tA", "broken"))
+    assert next(read_pairs(corpus)) == Pair("a", "A", "x.tsv:1")
+
+
+def test_a_corpus_is_called_by_its_name_or_its_file(tmp_path: Path) -> None:
+    path = tmp_path / "x.tsv"
+    assert corpus_name(TsvFile(tsv=path)) == "x.tsv"
+    assert corpus_name(TextFiles(src=tmp_path / "x.en", tgt=tmp_path / "x.de")) == "x.en"
+    assert corpus_name(JsonlFile(jsonl=path, name="memory")) == "memory"
+
+
+def test_corpus_without_pairs_is_named(tmp_path: Path) -> None:
+    empty = write(tmp_path / "empty")
+    for corpus in (TextFiles(src=empty, tgt=empty), TsvFile(tsv=empty), JsonlFile(jsonl=empty)):
+        assert only_error(corpus).startswith(f"{empty}: is empty")
+    assert "is empty" in only_error(JsonlFile(jsonl=write(tmp_path / "blank", "", "  ")))
+
+
+# ── plain text ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@given(counts=st.tuples(st.integers(0, 5), st.integers(0, 5)).filter(lambda counts: counts[0] != counts[1]))
+def test_different_line_counts_are_both_told(folder: Path, counts: tuple[int, int]) -> None:
+    src, tgt = (write(folder / name, *["x"] * count) for name, count in zip(("m.en", "m.de"), counts, strict=True))
+    lines = "line" if counts[0] == 1 else "lines"
+    message = only_error(TextFiles(src=src, tgt=tgt))
+    assert message == f"{src} has {counts[0]} {lines}, {tgt} has {counts[1]}: line n of one must translate line n of the other"
+
+
+# ── TSV ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_columns_choose_and_order_the_sides(tmp_path: Path) -> None:
+    path = write(tmp_path / "x.tsv", "1\ta\tA", "2\tb\tB")
+    assert [pair[:2] for pair in read_pairs(TsvFile(tsv=path, columns=(2, 1)))] == [("A", "a"), ("B", "b")]
+
+
+def test_without_columns_there_are_two(tmp_path: Path) -> None:
+    path = write(tmp_path / "x.tsv", "a\tA", "", "c\tC")
+    assert only_error(TsvFile(tsv=path)) == f"{path}:2: 1 column, expected 2 (choose with columns: [0, 1])"
+
+
+def test_with_columns_their_number_is_constant(tmp_path: Path) -> None:
+    path = write(tmp_path / "x.tsv", "1\ta\tA", "2\tb\tB\t!")
+    assert only_error(TsvFile(tsv=path, columns=(1, 2))) == f"{path}:2: 4 columns, expected 3 (as in line 1)"
+
+
+def test_a_column_that_is_not_there(tmp_path: Path) -> None:
+    path = write(tmp_path / "x.tsv", "1\ta\tA")
+    assert only_error(TsvFile(tsv=path, columns=(0, 3))).startswith(f"{path}:1: 3 columns, but columns: [0, 3]")
+
+
+# ── JSONL ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {"src": "a", "tgt": "A", "en": "no", "de": "no"},
+        {"id": 1, "en": "a", "de": "A"},
+        {"translation": {"de": "A", "en": "a", "fr": "no"}},
+    ],
+)
+def test_usual_fields_are_found(tmp_path: Path, record: object) -> None:
+    assert list(read_pairs(records(tmp_path / "x.jsonl", record), langs=LANGS)) == [Pair("a", "A", "x.jsonl:1")]
+
+
+def test_asked_fields_win_and_may_be_nested(tmp_path: Path) -> None:
+    path = records(tmp_path / "x.jsonl", {"src": "no", "tgt": "no", "deep": {"er": {"en": "a"}}, "flat.de": "A"}).jsonl
+    corpus = JsonlFile(jsonl=path, fields=Fields(src="deep.er.en", tgt="flat.de"))
+    assert list(read_pairs(corpus, langs=LANGS)) == [Pair("a", "A", "x.jsonl:1")]
+
+
+def test_blank_lines_are_no_records_but_count_as_lines(tmp_path: Path) -> None:
+    path = write(tmp_path / "x.jsonl", "", '{"src": "a", "tgt": "A"}', " \t", '{"src": "b", "tgt": "B"}', "")
+    assert [pair.origin for pair in read_pairs(JsonlFile(jsonl=path))] == ["x.jsonl:2", "x.jsonl:4"]
+
+
+def test_unknown_fields_name_those_tried_and_those_there(tmp_path: Path) -> None:
+    message = only_error(records(tmp_path / "x.jsonl", {"english": "a", "more": {"german": "A"}}), LANGS)
+    assert message.startswith(
+        f"{tmp_path}/x.jsonl:1: no fields `src` and `tgt`, nor `en` and `de`, nor `translation.en` and `translation.de`"
+    )
+    assert "there are: english, more.german (choose with fields" in message
+
+
+@pytest.mark.parametrize(
+    ("record", "what"),
+    [
+        ({"src": "b"}, "no field `tgt`; there are: src"),
+        ({"src": "b", "tgt": 5}, "field `tgt` is 5, expected a string"),
+        ({"src": None, "tgt": "B"}, "field `src` is null, expected a string"),
+        ({"src": ["b"], "tgt": "B"}, 'field `src` is ["b"], expected a string'),
+        ({"src": "b", "tgt": "B \ud83d"}, "field `tgt` holds half a character, \\ud83d"),
+        (["b", "B"], "expected a JSON object"),
+    ],
+)
+def test_bad_record_names_line_and_field(tmp_path: Path, record: object, what: str) -> None:
+    message = only_error(records(tmp_path / "x.jsonl", {"src": "a", "tgt": "A"}, record))
+    assert message.startswith(f"{tmp_path}/x.jsonl:2: {what}")
+
+
+@pytest.mark.parametrize("line", ['{"src": "a", "tgt": "A"', "[" * 100_000, '{"src": ' + "9" * 5000 + "}", '{"a":' * 100_000, "src tgt"])
+def test_broken_json_is_one_short_line(tmp_path: Path, line: str) -> None:
+    message = only_error(JsonlFile(jsonl=write(tmp_path / "x.jsonl", '{"src": "a", "tgt": "A"}', line)))
+    assert message.startswith(f"{tmp_path}/x.jsonl:2: ")
+    assert "JSON" in message
+    assert len(message) < 300 + len(str(tmp_path))

@@ -1,0 +1,218 @@
+"""`mt eval` reads files, scores them as `score` does, and refuses what makes no sense in one line."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+import typer
+from typer.testing import CliRunner, Result
+
+from mt.cli.eval_command import eval_
+from mt.errors import MTError
+from mt.evaluate.metrics import score
+
+APP = typer.Typer()
+APP.command("eval")(eval_)
+
+REFERENCE = ["The small fox runs over the hill.", "Two birds sing in the old tree.", "She set the cup on a table."]
+OUTPUT = ["The small fox runs over the hill.", "Two birds sang in the old tree.", "She puts the cup on the table."]
+
+
+def run(*words: str | Path, stdin: str | None = None) -> Result:
+    return CliRunner().invoke(APP, [str(word) for word in words], input=stdin, catch_exceptions=False)
+
+
+def refusal(*words: str | Path) -> str:
+    """The one line of an error that the user can cure."""
+    with pytest.raises(MTError) as error:
+        run(*words)
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+def write(path: Path, lines: list[str]) -> Path:
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8", newline="\n")
+    return path
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> SimpleNamespace:
+    return SimpleNamespace(
+        ref=write(tmp_path / "ref.de", REFERENCE),
+        hyp=write(tmp_path / "out.de", OUTPUT),
+        src=write(tmp_path / "in.en", [line.upper() for line in OUTPUT]),
+        json=tmp_path / "scores.json",
+    )
+
+
+class LowerTranslator:
+    """A run whose translation of a line is the line in lower case, with a capital; remembers how it was loaded and called."""
+
+    langs: Any = SimpleNamespace(src="en", tgt="de")
+    asked: dict[str, Any]
+
+    @classmethod
+    def load(cls, run: Path, **settings: Any) -> LowerTranslator:
+        cls.asked = {"run": run, **settings}
+        return cls()
+
+    def translate(self, lines: list[str], **settings: Any) -> list[SimpleNamespace]:
+        self.asked.update(settings, lines=len(lines))
+        return [SimpleNamespace(text=line.capitalize()) for line in lines]
+
+
+@pytest.fixture
+def translator(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[LowerTranslator]]:
+    module = ModuleType("mt.translator")
+    module.Translator = LowerTranslator  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "mt.translator", module)
+    return LowerTranslator
+
+
+def test_prints_each_score_with_interval_and_signature(files: SimpleNamespace) -> None:
+    result = run("--hyp", files.hyp, "--ref", files.ref)
+    expected = score(OUTPUT, [REFERENCE], lang="de", intervals=True)
+    assert result.exit_code == 0
+    assert result.stderr == ""
+    for line, one in zip(result.stdout.splitlines(), expected.metrics, strict=True):
+        low, high = one.interval or (0.0, 0.0)
+        assert line.replace("[ ", "[").split() == [one.name, f"{one.score:.2f}", f"[{low:.2f},", f"{high:.2f}]", one.signature]
+
+
+def test_json_holds_what_was_printed_unrounded(files: SimpleNamespace) -> None:
+    run("--hyp", files.hyp, "--ref", files.ref, "--json", files.json)
+    written = json.loads(files.json.read_text(encoding="utf-8"))
+    expected = score(OUTPUT, [REFERENCE], lang="de", intervals=True).as_json()
+    assert {key: written[key] for key in expected} == json.loads(json.dumps(expected))
+    assert (written["hypotheses"], written["references"], written["lang"]) == (str(files.hyp), [str(files.ref)], "de")
+
+
+def test_several_references_options_and_packed_files(files: SimpleNamespace, tmp_path: Path) -> None:
+    other = tmp_path / "other.de.gz"
+    other.write_bytes(gzip.compress("".join(f"{line.lower()}\n" for line in OUTPUT).encode()))
+    words = ["--ref", files.ref, "--ref", other, "--metrics", "chrf, bleu", "--lowercase", "--tokenize", "intl", "--max-lines", "2"]
+    run("--hyp", files.hyp, *words, "--json", files.json)
+    written = json.loads(files.json.read_text(encoding="utf-8"))
+    refs = [REFERENCE[:2], [line.lower() for line in OUTPUT[:2]]]
+    expected = score(OUTPUT[:2], refs, lang="de", metrics=("chrf", "bleu"), tokenize="intl", lowercase=True, intervals=True)
+    assert written["metrics"] == json.loads(json.dumps(expected.as_json()["metrics"]))
+    assert written["lines"] == 2
+
+
+def test_translations_from_a_pipe(files: SimpleNamespace) -> None:
+    piped = run("--hyp", "-", "--ref", files.ref, "--metrics", "ter", stdin="".join(f"{line}\n" for line in OUTPUT))
+    assert piped.stdout == run("--hyp", files.hyp, "--ref", files.ref, "--metrics", "ter").stdout != ""
+
+
+def test_a_run_scores_as_its_translations_do(files: SimpleNamespace, translator: type[LowerTranslator]) -> None:
+    by_file = run("--hyp", write(files.hyp, [line.capitalize() for line in OUTPUT]), "--ref", files.ref)
+    by_run = run("--model", "runs/x", "--src", files.src, "--ref", files.ref, "--json", files.json)
+    assert by_run.stdout == by_file.stdout
+    assert translator.asked == {
+        "run": Path("runs/x"), "checkpoint": "best", "precision": None, "weights": None, "beam": None, "lines": 3,
+    }  # fmt: skip
+    written = json.loads(files.json.read_text(encoding="utf-8"))
+    assert written["hypotheses"] == {"model": "runs/x", "checkpoint": "best", "beam": None, "precision": None, "weights": None}
+    assert written["source"] == str(files.src)
+
+
+def test_the_settings_of_a_validation_reach_the_run(files: SimpleNamespace, translator: type[LowerTranslator]) -> None:
+    settings = ["--checkpoint", "500", "--beam", "1", "--precision", "bf16", "--weights", "ema", "--max-lines", "2"]
+    run("--model", "runs/x", "--src", files.src, "--ref", files.ref, "--metrics", "ter", *settings)
+    assert translator.asked == {
+        "run": Path("runs/x"), "checkpoint": "500", "precision": "bf16", "weights": "ema", "beam": 1, "lines": 2,
+    }  # fmt: skip
+
+
+@pytest.mark.usefixtures("translator")
+def test_named_sets_are_scored_one_by_one(files: SimpleNamespace, tmp_path: Path) -> None:
+    short = write(tmp_path / "short.en", OUTPUT[:1]), write(tmp_path / "short.de", ["Something else."])
+    named = f"--test=whole:{files.src}:{files.ref}", f"--test=short:{short[0]}:{short[1]}"
+    result = run("--model", "runs/x", *named, "--metrics", "chrf", "--json", files.json)
+    written = json.loads(files.json.read_text(encoding="utf-8"))
+    assert [line.split()[0] for line in result.stdout.splitlines()] == ["whole", "chrF2", "short", "chrF2"]
+    assert [(name, one["lines"]) for name, one in written["tests"].items()] == [("whole", 3), ("short", 1)]
+    assert written["metrics"] == written["tests"]["whole"]["metrics"] != written["tests"]["short"]["metrics"]
+
+
+@pytest.mark.parametrize(
+    ("words", "suffix", "langs", "expected"),
+    [
+        (["--lang", "zh"], ".ja", SimpleNamespace(src="en", tgt="ko"), "zh"),
+        ([], ".ja", SimpleNamespace(src="en", tgt="ko"), "ko-mecab"),
+        ([], ".ja", None, "ja-mecab"),
+        ([], ".txt", None, "13a"),
+    ],
+    ids=["as said", "the run's", "the suffix", "none"],
+)
+def test_the_language_is_found(
+    words: list[str], suffix: str, langs: Any, expected: str, files: SimpleNamespace, translator: type[LowerTranslator],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setattr(translator, "langs", langs)
+    result = run("--model", "x", "--src", files.src, "--ref", files.ref.rename(files.ref.with_suffix(suffix)), "--metrics", "bleu", *words)
+    assert f"|tok:{expected}" in result.stdout
+
+
+def test_warnings_go_to_stderr_and_into_the_json(files: SimpleNamespace) -> None:
+    write(files.ref, [REFERENCE[0], "", REFERENCE[2]])
+    result = run("--hyp", files.hyp, "--ref", files.ref, "--json", files.json)
+    assert result.stderr == "warning: 1 empty reference (line 2)\n"
+    assert json.loads(files.json.read_text(encoding="utf-8"))["warnings"] == ["1 empty reference (line 2)"]
+
+
+def test_different_counts_name_files_and_counts_before_anything_is_translated(files: SimpleNamespace) -> None:
+    write(files.ref, [*REFERENCE, ""])
+    for words in ("--hyp", files.hyp), ("--model", "no-such-run", "--src", files.src):
+        said = refusal(*words, "--ref", files.ref)
+        assert said == f"{words[-1]} has 3 lines, {files.ref} has 4: line n of one must answer line n of the other"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("", "give --model RUN --src FILE, or --hyp FILE"),
+        ("--ref r", "give --model RUN --src FILE, or --hyp FILE"),
+        ("--src s --ref r", "--src goes with --model"),
+        ("--hyp h --model m --ref r", "give one of the two"),
+        ("--hyp h", "add --ref FILE"),
+        ("--hyp h --ref r --src s", "--src goes with --model"),
+        ("--hyp h --ref r --beam 4", "--beam goes with --model"),
+        ("--hyp h --ref r --checkpoint last", "--checkpoint goes with --model"),
+        ("--hyp h --ref r --test n:s:r", "--test goes with --model"),
+        ("--model m", "add --src FILE --ref FILE, or --test NAME:SRC:REF"),
+        ("--model m --src s", "add --ref FILE"),
+        ("--model m --ref r", "add --src FILE"),
+        ("--model m --test n:s", "expected NAME:SRC:REF"),
+        ("--model m --test n:s:r:r", "expected NAME:SRC:REF"),
+        ("--model m --test n:s:r --test n:t:q", "another set is called n"),
+        ("--hyp h --ref r --json no/such/folder.json", "there is no folder no/such"),
+        ("--hyp h --ref r", "h: no such file"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(words: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert said in refusal(*words.split())
+
+
+def test_unknown_names_are_refused_before_the_run_is_loaded(files: SimpleNamespace) -> None:
+    model = ["--model", "no-such-run", "--src", files.src, "--ref", files.ref]
+    assert "no metric is called `meteor`" in refusal(*model, "--metrics", "bleu,meteor")
+    assert "no tokenizer `moses`" in refusal(*model, "--tokenize", "moses")
+    assert run(*model, "--precision", "fp8").exit_code == 2
+
+
+def test_a_terminal_is_not_waited_for(files: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal:
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setattr("mt.cli.eval_command.sys", SimpleNamespace(stdin=Terminal()))
+    assert "nothing is piped in" in refusal("--hyp", "-", "--ref", files.ref)
