@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
@@ -47,10 +48,10 @@ def save_checkpoint(
         shutil.rmtree(path, ignore_errors=True)
         partial.rename(path)
         sync(path.parent)
-    except OSError as error:
+    except (OSError, RuntimeError, SafetensorError) as error:  # a full disk is an OSError to neither torch nor safetensors
         shutil.rmtree(partial, ignore_errors=True)
         cure = "the checkpoints before it are whole: make room, then go on with --resume"
-        raise RunError(f"{path}: cannot be saved ({error.strerror}); {cure}") from error
+        raise RunError(f"{path}: cannot be saved ({getattr(error, 'strerror', None) or error}); {cure}") from error
 
 
 def contiguous(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -111,8 +112,9 @@ def load_weights(model: nn.Module, weights: Mapping[str, Tensor], *, source: Pat
 
 
 def read_trainer(path: Path) -> Any:
-    """Optimiser, scaler and generator states."""
+    """Optimiser, scaler and generator states. Raises RunError if they are missing, broken or no plain values."""
+    file = path / "trainer.pt"
     try:
-        return torch.load(path / "trainer.pt", map_location="cpu", weights_only=True)
-    except OSError as error:
-        raise RunError(f"{path}: cannot be resumed from ({error})") from None
+        return torch.load(file, map_location="cpu", weights_only=True)
+    except Exception as error:  # zip, pickle and torch each raise their own kinds
+        raise RunError(f"{file}: cannot be read ({type(error).__name__}); the run cannot go on from this checkpoint") from None

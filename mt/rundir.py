@@ -9,6 +9,8 @@
     checkpoints/average/           the mean of several, if train.average asks for it
     checkpoints/names.json         which of these is `best`, which `last`
     reports/
+    lock                           number of the process that trains, while it does
+    replaced.partial/              what --overwrite replaces, until the new run is prepared
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ import json
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from mt.errors import RunError
@@ -40,6 +42,7 @@ class RunDir:
         self.names_file = self.checkpoints / "names.json"
         self.reports = self.path / "reports"
         self.lock_file = self.path / "lock"
+        self.replaced = self.path / f"replaced{PARTIAL}"
 
     def tokenizer_files(self, *, joint: bool) -> tuple[Path, Path]:
         """The model of the source side and that of the target side: one file if joint."""
@@ -92,16 +95,22 @@ class RunDir:
     @contextmanager
     def lock(self) -> Iterator[None]:
         """Hold the run: a second process gets a RunError, unless the first is dead."""
-        self.path.mkdir(parents=True, exist_ok=True)
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise RunError(f"{self.path}: cannot be made ({error.strerror}); give another --run-dir") from None
         while True:
             try:
                 descriptor = os.open(self.lock_file, os.O_CREAT | os.O_EXCL | os.O_WRONLY)
                 break
             except FileExistsError:
-                owner = self.lock_file.read_text(encoding="utf-8").strip()
-                if owner.isdigit() and _alive(int(owner)):
-                    raise RunError(f"{self.path}: in use by process {owner}; wait for it, or give another --run-dir") from None
-                self.lock_file.unlink(missing_ok=True)
+                with suppress(FileNotFoundError):  # its owner may release it in this moment
+                    owner = self.lock_file.read_text(encoding="utf-8").strip()
+                    if owner.isdigit() and _alive(int(owner)):
+                        raise RunError(f"{self.path}: in use by process {owner}; wait for it, or give another --run-dir") from None
+                    self.lock_file.unlink()
+            except OSError as error:
+                raise RunError(f"{self.path}: cannot be written to ({error.strerror}); give another --run-dir") from None
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             file.write(str(os.getpid()))
         try:

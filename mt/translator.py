@@ -1,12 +1,13 @@
-"""Text in, text out: the only module that knows text and tensors. Training's validation, `mt translate`, `mt eval` and the API all use it."""
+"""Text in, text out: the only module that knows text and tensors; validation, `mt translate`, `mt eval` and the API all use it."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 
@@ -22,10 +23,16 @@ from mt.model.transformer import Transformer
 from mt.rundir import RunDir
 from mt.tokenizer.spm import Tokenizer, Tokenizers
 
-WINDOW = 10_000  # lines sorted by length together
-UNSPACED = {"zh", "ja", "th", "lo", "km", "my"}  # languages whose sentences are joined without a space
-BREAKS = re.compile(r"[.!?…]\s+|[。！？]"), re.compile(r"\s+"), re.compile(r".", re.DOTALL)
-"""What a line that is too long is split after: sentence ends, else spaces, else any character."""
+WINDOW = 10_000
+"""Lines sorted by length together."""
+
+PRECISIONS = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
+
+UNSPACED = {"zh", "ja", "th", "lo", "km", "my"}
+"""Languages whose sentences are joined without a space."""
+
+SENTENCE_END = re.compile(r"""[.!?…]["'”’»)]*\s+|[。！？][”’」』）]*""")
+SPACE = re.compile(r"\s+")
 
 
 @dataclass(frozen=True)
@@ -34,14 +41,27 @@ class Translation:
 
     source: str
     hypotheses: list[tuple[str, Hypothesis]]
-    """Texts with what was searched, best first; empty for a blank line."""
+    """Texts with what was searched, best first; empty for a blank line. For a line in parts L counts the EOS of each part."""
     flags: list[str] = field(default_factory=list)
-    """`truncated`: the length limit ended it; `split`: the line was too long and translated in parts."""
+    """`split`: the line was too long, and translated in parts; `truncated`: the length limit ended the best translation."""
+    unknown: int = 0
+    """Runs of characters in the source that the tokenizer has no piece for."""
 
     @property
     def text(self) -> str:
         """The best translation; a blank line stays blank."""
         return self.hypotheses[0][0] if self.hypotheses else ""
+
+
+class Part(NamedTuple):
+    """As much of a line as the model takes at once."""
+
+    line: int
+    """Place of the line in its window."""
+    place: int
+    """Place of the part in the line."""
+    ids: list[int]
+    """Pieces, without EOS."""
 
 
 class Translator:
@@ -53,9 +73,21 @@ class Translator:
 
     @classmethod
     def load(
-        cls, run: str | Path, checkpoint: str = "best", *, device: str = "auto", precision: str | None = None, weights: Weights | None = None
+        cls,
+        run: str | Path,
+        checkpoint: str = "best",
+        *,
+        device: str = "auto",
+        precision: str | None = None,
+        weights: Weights | None = None,
     ) -> Translator:
-        """Read a run directory. `weights` None: the moving average where there is one. Raises RunError if something is missing or does not fit."""
+        """Read a run directory. Raises MTError for what is missing, broken or does not fit.
+
+        `checkpoint` is best, last, average or a number of updates; `precision` fp32 (if left out), bf16 or fp16; `weights` raw or ema, if
+        left out the moving average where there is one.
+        """
+        if precision not in (None, *PRECISIONS):
+            raise RunError(f"precision {precision}: choose {', '.join(PRECISIONS)}")
         rundir = RunDir(run)
         path = rundir.find(checkpoint)
         config = load(rundir.config).config
@@ -64,10 +96,7 @@ class Translator:
         where = choose_device(device)
         model = Transformer.build(config.model, src_vocab=tokenizers.src.size, tgt_vocab=tokenizers.tgt.size, joint=tokenizers.joint)
         load_weights(model, read_weights(path, weights), source=path)
-        dtype = {None: torch.float32, "fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}.get(precision)
-        if dtype is None:
-            raise RunError(f"--precision {precision}: choose fp32, bf16 or fp16")
-        return cls(model.to(where, dtype).eval(), tokenizers, config=config, device=where)
+        return cls(model.to(where, PRECISIONS[precision or "fp32"]).eval(), tokenizers, config=config, device=where)
 
     @property
     def langs(self) -> Langs | None:
@@ -82,10 +111,13 @@ class Translator:
         settings: Beam | Sampling | None = None,
         batch_tokens: int | None = None,
         seed: int = 1,
-        first_line: int = 1,
     ) -> list[Translation]:
-        """One translation a line, in order. `beam` alone changes the width; `settings` says everything about the search."""
-        return list(self.stream(lines, beam=beam, settings=settings, batch_tokens=batch_tokens, seed=seed, first_line=first_line))
+        """One translation a line, in order.
+
+        The run's config decides how to search; `beam` changes the width alone, `settings` everything. `batch_tokens` (rows × longest
+        source) is for speed and memory, `seed` for sampling. Raises DecodeError for settings that cannot be met.
+        """
+        return list(self.stream(lines, beam=beam, settings=settings, batch_tokens=batch_tokens, seed=seed))
 
     def stream(
         self,
@@ -95,97 +127,96 @@ class Translator:
         settings: Beam | Sampling | None = None,
         batch_tokens: int | None = None,
         seed: int = 1,
-        first_line: int = 1,
         window: int = WINDOW,
     ) -> Iterator[Translation]:
-        """As `translate`, but in bounded memory: windows of lines are sorted by length, translated in batches and given back in order."""
-        search = settings or Beam.build(self.config.decode)
-        if beam is not None and isinstance(search, Beam):
-            search = replace(search, width=beam, n_best=min(search.n_best, beam), patience=search.patience if beam > 1 else 1.0)
+        """As `translate`, but in bounded memory: so many lines at a time are read, sorted by length, translated and given back in order."""
+        if isinstance(lines, str):
+            raise TypeError("lines is one string; give a list of them")
+        search = settings or Beam.build(self.config.decode, width=beam)
         budget = batch_tokens or self.config.decode.batch_tokens
-        rest = iter(lines)
+        rest, first_line = iter(lines), 1
         while chunk := list(islice(rest, window)):
             yield from self._window(chunk, search, budget=budget, seed=seed, first_line=first_line)
             first_line += len(chunk)
 
     def _window(self, lines: Sequence[str], search: Beam | Sampling, *, budget: int, seed: int, first_line: int) -> Iterator[Translation]:
-        parts = [(number, ids) for number, line in enumerate(lines) for ids in self.pieces(line)]
-        order = sorted(range(len(parts)), key=lambda i: -len(parts[i][1]))
-        found: dict[int, list[Hypothesis]] = {}
-        for batch in batches_of(order, [len(ids) for _, ids in parts], budget=budget):
-            sources = [parts[i][1] for i in batch]
-            # A part's seed is its line's, moved on by its place in the line, so that nothing depends on batches or windows.
-            seeds = [(seed << 40) + ((first_line + parts[i][0]) << 8) + (i - first_part(parts, i)) for i in batch]
-            for i, hypotheses in zip(batch, self.engine.search(sources, search, limits=[self.limit(ids) for ids in sources], seeds=seeds), strict=True):
-                found[i] = hypotheses
-        by_line: dict[int, list[list[Hypothesis]]] = {}
-        for i, (number, _) in enumerate(parts):
-            by_line.setdefault(number, []).append(found[i])
-        for number, line in enumerate(lines):
-            yield self.joined(line, by_line.get(number, []))
+        ids_of_lines = self.encoded(lines)
+        parts = [Part(line, place, ids) for line, own in enumerate(ids_of_lines) for place, ids in enumerate(own)]
+        found: dict[tuple[int, int], list[Hypothesis]] = {}
+        for batch in batches_of(sorted(parts, key=lambda part: -len(part.ids)), budget=budget):
+            limits = [self.limit(part.ids) for part in batch]
+            # A part's seed is that of its line and of its place there: nothing sampled depends on batches or windows.
+            seeds = [(seed << 64) + (first_line + part.line << 32) + part.place for part in batch]
+            hypotheses = self.engine.search([part.ids for part in batch], search, limits=limits, seeds=seeds)
+            found |= {(part.line, part.place): best for part, best in zip(batch, hypotheses, strict=True)}
+        for number, (line, own) in enumerate(zip(lines, ids_of_lines, strict=True)):
+            whole = self.joined([found[number, place] for place in range(len(own))], length_penalty=search.length_penalty)
+            flags = {"split": len(own) > 1, "truncated": bool(whole) and whole[0][1].truncated}
+            unknown = sum(ids.count(self.tokenizers.src.unk) for ids in own)
+            yield Translation(line, whole, [flag for flag, holds in flags.items() if holds], unknown)
+
+    def encoded(self, lines: Sequence[str]) -> list[list[list[int]]]:
+        """For each line the ids of its parts: none if it is blank, several if it has more than data.max_pieces."""
+        src, most = self.tokenizers.src, self.config.data.max_pieces
+        texts = [one_line(line) if line.strip() else "" for line in lines]
+
+        def parts(text: str, ids: list[int]) -> list[list[int]]:
+            if len(ids) <= most:
+                return [ids] if ids else []
+            return [found for part in split(text, src, most=most) if part.strip() and (found := src.encode(part))]
+
+        return [parts(text, ids) for text, ids in zip(texts, src.encode_batch(texts), strict=True)]
 
     def limit(self, ids: Sequence[int]) -> int:
         """Longest output for a source, EOS counted."""
         cfg = self.config.decode
         return int(cfg.max_length_factor * len(ids)) + cfg.max_length_extra
 
-    def pieces(self, line: str) -> list[list[int]]:
-        """The ids of a line: none if it is blank, several parts if it is longer than data.max_pieces."""
-        parts = split(one_line(line), self.tokenizers.src, most=self.config.data.max_pieces)
-        return [ids for part in parts if (ids := self.tokenizers.src.encode(part))]
-
-    def joined(self, line: str, parts: Sequence[list[Hypothesis]]) -> Translation:
-        """Hypotheses of a line from those of its parts: the n-th of each, or the best where a part has fewer."""
-        flags = ["split"] if len(parts) > 1 else []
-        if any(hypotheses[0].truncated for hypotheses in parts):
-            flags.append("truncated")
-        if not parts:
-            return Translation(line, [], flags)
+    def joined(self, parts: Sequence[list[Hypothesis]], *, length_penalty: float) -> list[tuple[str, Hypothesis]]:
+        """Hypotheses of a line, best first, with their texts: the n-th is made of the n-th of each part (or its last, if it has fewer)."""
         glue = "" if self.langs and re.split("[-_]", self.langs.tgt)[0] in UNSPACED else " "
-        combined = []
-        for rank in range(max(map(len, parts))):
+        found = []
+        for rank in range(max(map(len, parts), default=0)):
             chosen = [hypotheses[min(rank, len(hypotheses) - 1)] for hypotheses in parts]
-            text = glue.join(self.tokenizers.tgt.decode(h.ids) for h in chosen)
-            whole = chosen[0]
-            if len(chosen) > 1:
-                ids = [i for h in chosen for i in h.ids]
-                log_prob = sum(h.log_prob for h in chosen)
-                score = sum(h.score for h in chosen) / len(chosen)
-                whole = Hypothesis(ids, log_prob, score, any(h.truncated for h in chosen))
-            combined.append((text, whole))
-        return Translation(line, combined, flags)
+            text = one_line(glue.join(self.tokenizers.tgt.decode(h.ids) for h in chosen))
+            found.append((text, chosen[0] if len(chosen) == 1 else concatenated(chosen, length_penalty=length_penalty)))
+        return sorted(found, key=lambda one: -one[1].score)
 
 
-def first_part(parts: Sequence[tuple[int, list[int]]], i: int) -> int:
-    """Index of the first part of the line that part i belongs to."""
-    while i and parts[i - 1][0] == parts[i][0]:
-        i -= 1
-    return i
+def concatenated(parts: Sequence[Hypothesis], *, length_penalty: float) -> Hypothesis:
+    """One hypothesis out of those of consecutive parts; its length counts the EOS of each."""
+    log_prob = sum(h.log_prob for h in parts)
+    length = sum(len(h.ids) + 1 for h in parts)
+    return Hypothesis([i for h in parts for i in h.ids], log_prob, log_prob / length**length_penalty, any(h.truncated for h in parts))
 
 
-def batches_of(order: Sequence[int], lengths: Sequence[int], *, budget: int) -> Iterator[list[int]]:
-    """Cut places sorted from long to short into batches of rows × longest ≤ budget (with EOS); a longer one is a batch by itself."""
+def batches_of(parts: Sequence[Part], *, budget: int) -> Iterator[Sequence[Part]]:
+    """Parts, sorted from long to short, in batches of rows × longest ≤ budget (with EOS); a longer one is a batch by itself."""
     start = 0
-    while start < len(order):
-        rows = max(1, budget // (lengths[order[start]] + 1))
-        yield list(order[start : start + rows])
+    while start < len(parts):
+        rows = max(1, budget // (len(parts[start].ids) + 1))
+        yield parts[start : start + rows]
         start += rows
 
 
-def split(line: str, tokenizer: Tokenizer, *, most: int, level: int = 0) -> list[str]:
-    """Consecutive parts of a line, each as long as it can be with at most `most` pieces (the line itself, if it has no more)."""
-    if len(tokenizer.encode(line)) <= most:
+def split(line: str, tokenizer: Tokenizer, *, most: int) -> list[str]:
+    """Consecutive parts of a line, none with more than `most` pieces unless it is a single character; a line short enough is its only part.
+
+    What is too long is halved, and its halves again: equal parts suit a model better than a full one and a rest.
+    """
+    if len(line) < 2 or len(tokenizer.encode(line)) <= most:
         return [line]
-    parts, start, end = [], 0, 0
-    for cut in [*(found.end() for found in BREAKS[level].finditer(line)), len(line)]:
-        if end > start and len(tokenizer.encode(line[start:cut])) > most:
-            parts.append(line[start:end])
-            start = end
-        end = cut
-    parts.append(line[start:])
-    if level + 1 == len(BREAKS):
-        return parts
-    return [part for whole in parts for part in split(whole, tokenizer, most=most, level=level + 1)]
+    cut = best_cut(line)
+    return split(line[:cut], tokenizer, most=most) + split(line[cut:], tokenizer, most=most)
+
+
+def best_cut(line: str) -> int:
+    """Where to cut a line in two: after the sentence end nearest the middle; if it has none, after the space; else in the middle."""
+    middle = len(line) // 2
+    for break_ in SENTENCE_END, SPACE:
+        if cuts := [found.end() for found in break_.finditer(line) if found.end() < len(line)]:
+            return min(cuts, key=lambda cut: abs(cut - middle))
+    return middle
 
 
 def load_tokenizers(run: RunDir, *, joint: bool) -> Tokenizers:

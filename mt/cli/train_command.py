@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -32,7 +33,7 @@ def train(
     from mt.config.load import load
     from mt.train.run import train_run
 
-    changes = [*(overrides or ()), *([f"run_dir={run_dir.resolve()}"] if run_dir else [])]
+    changes = [*(overrides or ()), *([f"run_dir={json.dumps(str(run_dir.resolve()), ensure_ascii=False)}"] if run_dir else [])]
     loaded = load(config, changes)
     for warning in loaded.warnings:
         say(f"warning: {warning}")

@@ -61,7 +61,7 @@ def _training(config: Config) -> Iterator[tuple[Trail, str]]:
         if train.save_every is not None and train.save_every > train.max_updates:
             yield ("train", "save_every"), f"longer than the run of {train.max_updates} updates: nothing is saved before the end"
     if train.batch_tokens < longest + 1:
-        what = f"less than data.max_pieces {longest} and an end mark: a sentence longer than this is a batch by itself, and overshoots"
+        what = f"less than data.max_pieces {longest} and an end mark: a longer sentence is a batch by itself"
         yield ("train", "batch_tokens"), what
     if config.model.attention_dropout > 0 and train.device in ("auto", "cpu"):
         yield ("model", "attention_dropout"), "above 0 it disables the fused attention kernels on CPU, which slows training down"

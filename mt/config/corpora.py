@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag
 
-from mt.config.stage import Contradiction, Stage, clash
+from mt.config.stage import Contradiction, Stage, clash, kind_tag
 
 
 class Langs(Stage):
@@ -96,29 +96,21 @@ class HubDataset(Stage):
 
 def _corpus_kind(value: Any) -> str:
     keys = value if isinstance(value, dict) else type(value).model_fields if isinstance(value, Stage) else ()
-    return next((f"<{kind}>" for kind in ("tsv", "jsonl", "hub") if kind in keys), "<src>")
+    return next((kind_tag(kind) for kind in ("tsv", "jsonl", "hub") if kind in keys), kind_tag("src"))
 
 
 def _dev_kind(value: Any) -> str:
-    return "<none>" if isinstance(value, str) else _corpus_kind(value)
+    return kind_tag("none") if isinstance(value, str) else _corpus_kind(value)
 
 
-# Tags appear in the location of an error; the brackets keep them from being taken for keys.
-Corpus = Annotated[
-    Annotated[TextFiles, Tag("<src>")]
-    | Annotated[TsvFile, Tag("<tsv>")]
-    | Annotated[JsonlFile, Tag("<jsonl>")]
-    | Annotated[HubDataset, Tag("<hub>")],
-    Discriminator(_corpus_kind),
-]
-DevSet = Annotated[
-    Annotated[TextFiles, Tag("<src>")]
-    | Annotated[TsvFile, Tag("<tsv>")]
-    | Annotated[JsonlFile, Tag("<jsonl>")]
-    | Annotated[HubDataset, Tag("<hub>")]
-    | Annotated[Literal["none"], Tag("<none>")],
-    Discriminator(_dev_kind),
-]
+_Tagged = (
+    Annotated[TextFiles, Tag(kind_tag("src"))]
+    | Annotated[TsvFile, Tag(kind_tag("tsv"))]
+    | Annotated[JsonlFile, Tag(kind_tag("jsonl"))]
+    | Annotated[HubDataset, Tag(kind_tag("hub"))]
+)
+Corpus = Annotated[_Tagged, Discriminator(_corpus_kind)]
+DevSet = Annotated[_Tagged | Annotated[Literal["none"], Tag(kind_tag("none"))], Discriminator(_dev_kind)]
 
 
 class DataConfig(Stage):
@@ -135,11 +127,11 @@ class DataConfig(Stage):
 
     def contradictions(self) -> Iterator[Contradiction]:
         """Names tell corpora apart in messages and test sets apart in file names."""
-        given = [corpus.name for corpus in self.train if corpus.name is not None]
-        for name, count in Counter(given).items():
+        named = [(corpus.name, i) for i, corpus in enumerate(self.train) if corpus.name is not None]
+        for name, count in Counter(name for name, _ in named).items():
             if count > 1:
-                which = [f"train.{i}.name" for i, corpus in enumerate(self.train) if corpus.name == name]
-                yield clash(f"{count} corpora are named {name!r}; give each its own name", *reversed(which))
+                which = [("train", i, "name") for other, i in reversed(named) if other == name]
+                yield Contradiction(f"{count} corpora are named {name!r}; give each its own name", tuple(which))
         for name in self.test:
             if re.fullmatch(r"\.*|.*[/\\\0].*", name, re.DOTALL):
                 what = f"the name {name!r} becomes a file name, which cannot be empty, only dots, or hold / or \\; choose another"

@@ -12,7 +12,7 @@ import yaml
 from pydantic import ValidationError
 
 from mt.config.check import doubts
-from mt.config.dialect import Dumper
+from mt.config.dialect import Dumper, text_of
 from mt.config.languages import infer
 from mt.config.problems import Fault, dotted, faults, shown
 from mt.config.schema import Config, HubDataset
@@ -85,15 +85,15 @@ def _override(tree: Tree, text: str) -> str | None:
     """Apply one `a.b=c`; the problem, if there is one."""
     name, equals, value = text.partition("=")
     name = name.strip()
-    if not equals or not all(name.split(".")):
+    if not equals or not all(name.split(".")) or text_of(name) is None:
         return f"--set {one_line(text)}: write a key, =, and a value, such as --set train.seed=2"
     trail: Trail = ()
     here: Any = tree.value
     for part in name.split("."):
         match here:
             case list():
-                if not (part.isascii() and part.isdigit() and int(part) <= len(here)):
-                    what = f"{dotted(trail)} is a list of {len(here)}; give an index from 0, or {len(here)} to add an item, not {part!r}"
+                if part not in map(str, range(len(here) + 1)):
+                    what = f"{dotted(trail)} is a list of {len(here)}; give an index from 0, or {len(here)} to add one, not {shown(part)}"
                     return f"--set {one_line(name)}: {what}"
                 trail = (*trail, int(part))
                 here = here[int(part)] if int(part) < len(here) else None

@@ -61,13 +61,14 @@ def siblings(trail: Trail) -> list[str]:
 
 def nearest(trail: Trail) -> Trail | None:
     """The setting whose name is most like that of an unknown one, in the same group or elsewhere; None if none is close."""
-    wanted = _plain(_SYNONYMS.get(str(trail[-1]), str(trail[-1])))
+    written = str(trail[-1])
+    wanted = [(written, 1.0)] + [(synonym, 0.99) for synonym in [_SYNONYMS.get(written)] if synonym]
     best: tuple[float, Trail] | None = None
     for setting in settings():
         here = _same_group(setting, trail)
         if ITEM in setting and not here:
             continue
-        likeness = SequenceMatcher(None, wanted, _plain(str(setting[-1]))).ratio()
+        likeness = max(_likeness(word, str(setting[-1])) * worth for word, worth in wanted)
         score = likeness + (_NEARBY if here else 0.0)
         if likeness >= _CLOSE and (best is None or score > best[0]):
             best = score, (*trail[:-1], setting[-1]) if here else setting
@@ -76,12 +77,16 @@ def nearest(trail: Trail) -> Trail | None:
 
 def most_like(word: str, choices: list[str]) -> str | None:
     """The choice most like a word, None if none is close."""
-    likeness, choice = max((SequenceMatcher(None, _plain(word), _plain(choice)).ratio(), choice) for choice in choices)
+    likeness, choice = max((_likeness(word, choice), choice) for choice in choices)
     return choice if likeness >= _CLOSE else None
 
 
 def _same_group(setting: Trail, trail: Trail) -> bool:
     return len(setting) == len(trail) and all(a in (ITEM, b) for a, b in zip(setting[:-1], trail[:-1], strict=True))
+
+
+def _likeness(one: str, other: str) -> float:
+    return SequenceMatcher(None, _plain(one), _plain(other)).ratio()
 
 
 def _plain(name: str) -> str:

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from mt.config.names import most_like, nearest, siblings
-from mt.config.stage import Trail
+from mt.config.stage import Trail, kind_tag
 
 _BOUNDS = {
     "greater_than": ("gt", "greater than"),
@@ -61,7 +61,7 @@ def faults(err: ValidationError) -> list[Fault]:
 
 
 def _faults(err: ErrorDetails) -> Iterator[Fault]:
-    trail: Trail = tuple(key for key in err["loc"] if not (isinstance(key, str) and re.fullmatch(r"<\w*>", key)))
+    trail: Trail = tuple(key for key in err["loc"] if not str(key).startswith(kind_tag("")))
     value, ctx = err["input"], err.get("ctx", {})
     match err["type"]:
         case "contradiction":
@@ -70,8 +70,8 @@ def _faults(err: ErrorDetails) -> Iterator[Fault]:
         case "extra_forbidden":
             yield _unknown(trail, err["loc"])
         case "union_tag_invalid":
-            choices = re.findall(r"<(\w+)>", ctx["expected_tags"])
-            yield Fault(((*trail, "kind"),), _one_of(choices, ctx["tag"].strip("<>")))
+            choices = re.findall(r"\\x00(\w+)", ctx["expected_tags"])
+            yield Fault(((*trail, "kind"),), _one_of(choices, ctx["tag"].removeprefix(kind_tag(""))))
         case kind:
             yield Fault((trail,), _wrong(kind, trail, value, ctx) or err["msg"].lower())
 
@@ -79,7 +79,7 @@ def _faults(err: ErrorDetails) -> Iterator[Fault]:
 def _unknown(trail: Trail, loc: tuple[int | str, ...]) -> Fault:
     names = siblings(trail)
     if trail[-1] in names:
-        return Fault((trail,), f"does not go with {str(loc[-2]).strip('<>')}; remove one of the two", unknown=True)
+        return Fault((trail,), f"does not go with {str(loc[-2]).removeprefix(kind_tag(''))}; remove one of the two", unknown=True)
     if meant := nearest(trail):
         return Fault((trail,), f"unknown key, did you mean `{dotted(meant)}`?", unknown=True, meant=meant)
     return Fault((trail,), f"unknown key; possible here: {', '.join(names)}", unknown=True)
@@ -91,7 +91,7 @@ def _wrong(kind: str, trail: Trail, value: Any, ctx: dict[str, Any]) -> str | No
             return f"is missing; the list needs {trail[-1] + 1} items or more"
         return _MISSING.get(trail, "is missing; add it")
     if value is None:
-        return "has no value; give one or leave the key out"
+        return _MISSING.get(trail, "has no value; give one or leave the key out")
     if trail[:2] == ("data", "dev") and kind == "literal_error":
         return f"should be a dev set such as {{src: dev.en, tgt: dev.de}}, or none, not {shown(value)}"
     if kind == "literal_error":

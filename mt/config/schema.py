@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Discriminator, Field, Tag
 
 from mt.config.corpora import Corpus, DataConfig, DevSet, Fields, HubDataset, JsonlFile, Langs, TextFiles, TsvFile
-from mt.config.stage import Contradiction, Count, Fraction, Stage, clash
+from mt.config.stage import Contradiction, Count, Fraction, Stage, clash, kind_tag
 from mt.config.training import (
     AverageConfig,
     Constant,
@@ -89,10 +89,13 @@ class UnigramSample(Stage):
 
 def _sample_kind(value: Any) -> str:
     keys = value if isinstance(value, dict) else type(value).model_fields if isinstance(value, Stage) else ()
-    return "<unigram>" if "unigram" in keys else "<bpe_dropout>"
+    return kind_tag("unigram") if "unigram" in keys else kind_tag("bpe_dropout")
 
 
-Sample = Annotated[Annotated[BpeDropout, Tag("<bpe_dropout>")] | Annotated[UnigramSample, Tag("<unigram>")], Discriminator(_sample_kind)]
+Sample = Annotated[
+    Annotated[BpeDropout, Tag(kind_tag("bpe_dropout"))] | Annotated[UnigramSample, Tag(kind_tag("unigram"))],
+    Discriminator(_sample_kind),
+]
 
 
 class TokenizerConfig(Stage):

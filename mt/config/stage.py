@@ -44,3 +44,8 @@ class Stage(BaseModel):
 
 Fraction = Annotated[float, Field(ge=0.0, lt=1.0)]
 Count = Annotated[int, Field(ge=1)]
+
+
+def kind_tag(kind: object) -> str:
+    """The tag of one kind in a union of stages. Tags stand in the location of an error, and no key of a config can hold NUL."""
+    return f"\0{kind}"

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag
 
-from mt.config.stage import Contradiction, Count, Fraction, Stage, clash
+from mt.config.stage import Contradiction, Count, Fraction, Stage, clash, kind_tag
 
 
 class OptimizerConfig(Stage):
@@ -76,15 +76,15 @@ class Constant(Stage):
 
 def _schedule_kind(value: Any) -> str:
     kind = value.get("kind", "inverse_sqrt") if isinstance(value, dict) else getattr(value, "kind", "inverse_sqrt")
-    return f"<{kind}>"
+    return kind_tag(kind)
 
 
 Schedule = Annotated[
-    Annotated[InverseSqrt, Tag("<inverse_sqrt>")]
-    | Annotated[Noam, Tag("<noam>")]
-    | Annotated[Cosine, Tag("<cosine>")]
-    | Annotated[Linear, Tag("<linear>")]
-    | Annotated[Constant, Tag("<constant>")],
+    Annotated[InverseSqrt, Tag(kind_tag("inverse_sqrt"))]
+    | Annotated[Noam, Tag(kind_tag("noam"))]
+    | Annotated[Cosine, Tag(kind_tag("cosine"))]
+    | Annotated[Linear, Tag(kind_tag("linear"))]
+    | Annotated[Constant, Tag(kind_tag("constant"))],
     Discriminator(_schedule_kind),
 ]
 

@@ -10,9 +10,9 @@ from torch import Tensor
 
 from mt.config.schema import DecodeConfig
 from mt.data.batches import padded
-from mt.decode.beam import beam_search
+from mt.decode.beam import beam_search, hypotheses_wanted
 from mt.decode.greedy import greedy_search
-from mt.decode.sample import sample_search
+from mt.decode.sample import refuse_settings, sample_search
 from mt.decode.step import Hypothesis, Step, Suppress
 from mt.model.cache import DecoderCache
 from mt.model.transformer import Transformer
@@ -21,27 +21,39 @@ from mt.tokenizer.spm import Tokenizers
 
 @dataclass(frozen=True)
 class Beam:
-    """Beam search; width 1 is greedy search."""
+    """Beam search; width 1 is greedy search. Raises DecodeError for settings that cannot be met."""
 
     width: int = 5
     length_penalty: float = 1.0
     n_best: int = 1
     patience: float = 1.0
 
+    def __post_init__(self) -> None:
+        hypotheses_wanted(self.width, patience=self.patience, n_best=self.n_best, length_penalty=self.length_penalty)
+
     @classmethod
-    def build(cls, cfg: DecodeConfig) -> Beam:
-        """What a config asks for."""
-        return cls(width=cfg.beam, length_penalty=cfg.length_penalty, n_best=cfg.n_best, patience=cfg.patience)
+    def build(cls, cfg: DecodeConfig, *, width: int | None = None, n_best: int | None = None, length_penalty: float | None = None) -> Beam:
+        """What a config asks for, less what is given here; a width of one's own takes the config's n_best and patience as far as it can."""
+        most = cfg.n_best if width is None else min(cfg.n_best, width)
+        return cls(
+            width=cfg.beam if width is None else width,
+            length_penalty=cfg.length_penalty if length_penalty is None else length_penalty,
+            n_best=most if n_best is None else n_best,
+            patience=1.0 if width == 1 else cfg.patience,
+        )
 
 
 @dataclass(frozen=True)
 class Sampling:
-    """Random sampling."""
+    """Random sampling. Raises DecodeError for settings out of range."""
 
     temperature: float = 1.0
     top_k: int = 0
     top_p: float = 1.0
     length_penalty: float = 1.0
+
+    def __post_init__(self) -> None:
+        refuse_settings(self.temperature, top_k=self.top_k, top_p=self.top_p)
 
 
 class ModelStep(Step[DecoderCache]):
@@ -76,7 +88,7 @@ class Engine:
     def search(
         self, sources: Sequence[Sequence[int]], settings: Beam | Sampling, *, limits: Sequence[int], seeds: Sequence[int] = ()
     ) -> list[list[Hypothesis]]:
-        """For each source (pieces, without EOS) its hypotheses, best first. `limits`: longest outputs, EOS counted; `seeds` for sampling."""
+        """For each source (pieces, without EOS) its hypotheses, best first. `limits`: longest outputs with EOS; `seeds` for sampling."""
         assert not self.model.training
         src, tgt = self.tokenizers
         model_step = ModelStep(self.model, self.device)

@@ -30,7 +30,7 @@ def attend(q_BHTE: Tensor, k_BHSE: Tensor, v_BHSE: Tensor, *, allowed: Tensor | 
         return F.scaled_dot_product_attention(q_BHTE, k_BHSE, v_BHSE, attn_mask=allowed, is_causal=causal, dropout_p=dropout)
     with torch.autocast("cpu", enabled=False):
         q, k, v = q_BHTE.float(), k_BHSE.float(), v_BHSE.float()
-        return F.scaled_dot_product_attention(q, k, v, attn_mask=allowed, is_causal=causal, dropout_p=dropout)
+        return F.scaled_dot_product_attention(q, k, v, attn_mask=allowed, is_causal=causal, dropout_p=dropout).to(q_BHTE.dtype)
 
 
 class SelfAttention(nn.Module):

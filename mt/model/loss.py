@@ -13,7 +13,7 @@ from torch.autograd.function import once_differentiable
 
 from mt.model.transformer import Transformer
 
-CHUNK = 256  # positions; 256 × 8000 logits are 8 MB, which stays in the cache of a CPU
+CHUNK = 512  # positions; 256 × 8000 logits are 8 MB, which stays in the cache of a CPU
 
 
 class SmoothedCrossEntropy(torch.autograd.Function):
@@ -29,16 +29,15 @@ class SmoothedCrossEntropy(torch.autograd.Function):
         product = torch.get_autocast_dtype(states_ND.device.type) if torch.is_autocast_enabled(states_ND.device.type) else states_ND.dtype
         vocab = weight_VD.size(0)
         need_states, need_weight = ctx.needs_input_grad[:2]
-        grad_states_ND = torch.empty_like(states_ND) if need_states else None
-        grad_weight_VD = torch.zeros_like(weight_VD) if need_weight else None
+        ctx.grad_states_ND = torch.empty_like(states_ND, dtype=product) if need_states else None
+        ctx.grad_weight_VD = torch.zeros_like(weight_VD) if need_weight else None
         total = states_ND.new_zeros((), dtype=dtype)
         with torch.autocast(states_ND.device.type, enabled=False):
             weight = weight_VD.to(product)
             for start in range(0, gold_N.numel(), CHUNK):
                 gold_C1 = gold_N[start : start + CHUNK, None]
                 states_CD = states_ND[start : start + CHUNK].to(product)
-                logits_CV = (states_CD @ weight.T).to(dtype)
-                log_probs_CV = torch.log_softmax(logits_CV, dim=-1)
+                log_probs_CV = torch.log_softmax(states_CD @ weight.T, dim=-1, dtype=dtype)
                 total -= (1 - smoothing) * log_probs_CV.gather(1, gold_C1).sum() + smoothing / vocab * log_probs_CV.sum()
                 if not (need_states or need_weight):
                     continue
@@ -47,26 +46,27 @@ class SmoothedCrossEntropy(torch.autograd.Function):
                     grad_CV -= smoothing / vocab
                 grad_CV.scatter_add_(1, gold_C1, grad_CV.new_full((1, 1), smoothing - 1).expand_as(gold_C1))
                 grad_CV = grad_CV.to(product)
-                if grad_states_ND is not None:
-                    grad_states_ND[start : start + CHUNK] = grad_CV @ weight
-                if grad_weight_VD is not None:
-                    if product == grad_weight_VD.dtype:
-                        grad_weight_VD.addmm_(grad_CV.T, states_CD)
-                    else:
-                        grad_weight_VD += grad_CV.T @ states_CD
-        ctx.save_for_backward(grad_states_ND, grad_weight_VD)
+                if need_states:
+                    torch.mm(grad_CV, weight, out=ctx.grad_states_ND[start : start + CHUNK])
+                if need_weight and product == weight_VD.dtype:
+                    ctx.grad_weight_VD.addmm_(grad_CV.T, states_CD)
+                elif need_weight:
+                    ctx.grad_weight_VD += grad_CV.T @ states_CD
         return total
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None, None, None]:
-        """The stored gradients, scaled."""
-        scaled = [None if stored is None else stored * grad.to(stored.dtype) for stored in ctx.saved_tensors]
-        return scaled[0], scaled[1], None, None
+        """The stored gradients, scaled in place: the pass can be made once."""
+        states, weight = ctx.grad_states_ND, ctx.grad_weight_VD
+        ctx.grad_states_ND = ctx.grad_weight_VD = None
+        return None if states is None else states.mul_(grad), None if weight is None else weight.mul_(grad), None, None
 
 
 def smoothed_cross_entropy(states_ND: Tensor, weight_VD: Tensor, gold_N: Tensor, smoothing: float) -> Tensor:
     """The sum over N positions, in fp32 (or fp64), of the label-smoothed cross-entropy of softmax(states · weightᵀ)."""
+    if not torch.is_grad_enabled():  # a Function is told what its inputs ask for, not whether anybody listens
+        states_ND, weight_VD = states_ND.detach(), weight_VD.detach()
     total: Tensor = SmoothedCrossEntropy.apply(states_ND, weight_VD, gold_N, smoothing)  # type: ignore[no-untyped-call]
     return total
 

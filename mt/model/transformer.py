@@ -107,7 +107,8 @@ class Transformer(nn.Module):
         """Scaled embeddings plus positions from `start` on, (B, T) → (B, T, D)."""
         end = start + ids_BT.size(1)
         if end > self.positions.size(0):
-            self.positions = sinusoids(2 * end, self.dim).to(self.positions)
+            with torch.inference_mode(False):  # an inference tensor could not be written to later, as DDP does with buffers
+                self.positions = sinusoids(2 * end, self.dim).to(self.positions)
         x_BTD = torch.add(self.positions[start:end], embedding(ids_BT), alpha=math.sqrt(self.dim))
         return self.dropout(x_BTD)
 

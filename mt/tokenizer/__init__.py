@@ -1,1 +1,1 @@
-"""Sub-word tokenizer: `fit` trains a sentencepiece model, `spm` turns text into ids and back with it."""
+"""Sub-word tokenizer: `fit` trains a sentencepiece model, `spm` turns text into ids and back, `segmentation` cuts text at random."""

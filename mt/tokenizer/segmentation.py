@@ -94,7 +94,7 @@ class MergeDropout:
         return self._vocabulary.spell(pieces), len(unit) - len(pieces)
 
     def _merge(self, unit: str, gap: int, gaps: Iterator[int]) -> tuple[list[str], int]:
-        """Pieces of a unit, best-scored merge first, leftmost of equals; after `gap` merges one is left out. Also what is left of the gap."""
+        """Pieces of a unit, and the rest of the gap: the best merge first, the leftmost of equals; after `gap` merges one is left out."""
         scores = self._vocabulary.scores
         parts = list(unit)
         right = list(range(1, len(parts) + 1))

@@ -23,6 +23,9 @@ from mt.train.signals import Stop
 from mt.train.state import State
 from mt.train.validate import Validator, better
 
+INTERRUPTED = "interrupted"
+"""The reason to end that is none to validate out of turn: the run goes on later."""
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -60,8 +63,9 @@ def fit(
 
         progress.ended = reason_to_end(state, cfg, plan, stop)
         ends = progress.ended is not None
+        due = progress.update % plan.validate_every == 0 and not event.skipped
         is_best = False
-        if validator and not stop.signal and not event.skipped and (ends or progress.update % plan.validate_every == 0):
+        if validator and (due or (ends and progress.ended != INTERRUPTED)):
             validated = validate(state, validator, cfg=cfg, epoch=epoch)
             is_best = validated.best
             progress.ended = progress.ended or patience_lost(state, cfg)
@@ -170,7 +174,7 @@ def reason_to_end(state: State, cfg: TrainConfig, plan: Plan, stop: Stop) -> str
         return f"{cfg.max_epochs} epochs"
     if cfg.max_minutes is not None and progress.seconds >= 60 * cfg.max_minutes:
         return f"{cfg.max_minutes:g} minutes"
-    return "interrupted" if stop.signal else None
+    return INTERRUPTED if stop.signal else None
 
 
 def patience_lost(state: State, cfg: TrainConfig) -> str | None:

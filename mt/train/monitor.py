@@ -54,10 +54,10 @@ class Console:
 
     def update(self, event: Update) -> None:
         """Move the bar, or print a line when it is time."""
-        self.recent.append(event)
-        if event.skipped:
+        if event.skipped:  # its loss is left out of the mean, being no number
             self.say(f"update skipped after {event.update}: loss {event.loss:g}, gradient norm {event.norm:g}")
             return
+        self.recent.append(event)
         loss = sum(u.loss * u.tokens for u in self.recent) / sum(u.tokens for u in self.recent)
         text = f"loss {loss:.3f}, lr {event.lr:.2e}, {speed(self.recent):.0f} tokens/s"
         if self.stream.isatty():

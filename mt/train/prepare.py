@@ -105,9 +105,6 @@ def resume(config: Config, *, device: str, say: Say) -> Prepared:
         say(f"{run.path}: was stopped before its first checkpoint, starting over")
         return prepared
     prepared.state.restore(run.checkpoints / last)
-    if run.journal.exists():
-        with run.journal.open("r+b") as journal:  # what came after the checkpoint will come again
-            journal.truncate(prepared.state.progress.journal_bytes)
     with write_atomic(run.config) as file:
         file.write(dump(config))
     return prepared
@@ -122,20 +119,24 @@ def run_path(config: Config) -> Path:
 @contextmanager
 def fresh(run: RunDir) -> Iterator[None]:
     """Within, the run directory is built from nothing; if that fails it is as it was before, an older run there included."""
-    old = run.path.with_name(run.path.name + ".old")
-    lock = run.lock_file.read_text(encoding="utf-8") if run.lock_file.exists() else None
-    shutil.rmtree(old, ignore_errors=True)
-    run.path.rename(old)
+
+    def entries() -> list[Path]:
+        return [path for path in run.path.iterdir() if path not in (run.replaced, run.lock_file)]
+
+    shutil.rmtree(run.replaced, ignore_errors=True)
+    run.replaced.mkdir()
+    for path in entries():
+        path.rename(run.replaced / path.name)
     try:
-        run.path.mkdir()
-        if lock is not None:
-            run.lock_file.write_text(lock, encoding="utf-8")
         yield
     except BaseException:
-        shutil.rmtree(run.path, ignore_errors=True)
-        old.rename(run.path)
+        for path in entries():
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+        for path in run.replaced.iterdir():
+            path.rename(run.path / path.name)
+        run.replaced.rmdir()
         raise
-    shutil.rmtree(old)
+    shutil.rmtree(run.replaced)
 
 
 # ── data ────────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -17,7 +17,7 @@ from mt.data.readers import corpus_name, read_pairs
 from mt.errors import RunError
 from mt.evaluate.metrics import score
 from mt.files import write_atomic
-from mt.rundir import RunDir
+from mt.rundir import PARTIAL, RunDir
 from mt.train.average import mean
 from mt.train.loop import fit, patience_lost, reason_to_end
 from mt.train.monitor import Console, Journal, TensorBoard
@@ -32,7 +32,9 @@ def train_run(config: Config, *, resume: bool, overwrite: bool, dry_run: bool, d
     """Do what `mt train` promises; returns the exit code. Raises MTError for what the user can cure."""
     if dry_run:
         with TemporaryDirectory() as folder:
-            describe(prepare(config.model_copy(update={"run_dir": Path(folder) / "run"}), device=device, say=say), say=say)
+            prepared = prepare(config.model_copy(update={"run_dir": Path(folder)}), device=device, say=say)
+            prepared.run = RunDir(run_path(config))
+            describe(prepared, say=say)
         return 0
     run = RunDir(run_path(config))
     exists = claim(run, resume=resume, overwrite=overwrite)
@@ -56,7 +58,7 @@ def claim(run: RunDir, *, resume: bool, overwrite: bool) -> bool:
     if exists and not (resume or overwrite):
         raise RunError(f"{run.path}: there is a run here; go on with --resume, start over with --overwrite, or give another --run-dir")
     ours = {run.lock_file.name, run.data.name, "tokenizer.model", "tokenizer.src.model", "tokenizer.tgt.model"}
-    strangers = [path.name for path in run.path.iterdir() if path.name not in ours]
+    strangers = [path.name for path in run.path.iterdir() if path.name not in ours and not path.name.endswith(PARTIAL)]
     if not exists and strangers:
         raise RunError(f"{run.path}: not a run, but not empty either (it holds {strangers[0]}); give another --run-dir")
     return exists
@@ -101,6 +103,9 @@ def train(prepared: Prepared, *, say: Say) -> int:
             say(f"{run.path}: is finished already ({progress.ended})")
             return 0
         say(f"resuming at update {progress.update}, epoch {progress.cursor.epoch + 1}")
+        if run.journal.exists():
+            with run.journal.open("r+b") as file:  # what came after the checkpoint will come again
+                file.truncate(progress.journal_bytes)
     console = Console(total=prepared.plan.last_update, done=progress.update, minutes=cfg.max_minutes)
     journal, board = Journal(run), TensorBoard(run, purge_from=progress.update + 1 if progress.update else None)
     try:

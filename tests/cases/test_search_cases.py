@@ -100,7 +100,7 @@ def test_79_temperature_zero() -> None:
 
     for seed in range(20):
         table = random_table(seed, words=6)
-        for temperature in (0, 1e-8, 1e-3):
+        for temperature in (0, 1e-8, 1e-5):
             assert sample(table, temperature) == greedy(table)
             assert math.isfinite(sample(table, temperature).log_prob)
     with pytest.raises(DecodeError, match="temperature -1"):

@@ -61,7 +61,7 @@ def test_signals_have_their_exit_codes(body: str, code: int) -> None:
     assert (done.returncode, done.stderr) == (code, "")
 
 
-@pytest.mark.parametrize("words", [["train", "--no-such-option"], ["no-such-command"], ["train", "surplus"]])
+@pytest.mark.parametrize("words", [["train", "--no-such-option"], ["no-such-command"], ["config", "shwo"]])
 def test_wrong_usage_is_2_with_a_hint(words: list[str]) -> None:
     done = subprocess.run([sys.executable, "-m", "mt", *words], capture_output=True, encoding="utf-8")
     assert done.returncode == 2

@@ -139,7 +139,11 @@ def test_messages_are_plain_words(problems, text: str, problem: str) -> None:
         ("{train: [{src: a}], dev: none}", "data.train.0.tgt: is missing; add it"),
         ("{train: [{tsv: a, weight: 0}], dev: none}", "data.train.0.weight: should be greater than 0, is 0"),
         ("{train: [{tsv: a}], dev: None}", "data.dev: should be a dev set such as {src: dev.en, tgt: dev.de}, or none, not 'None'"),
-        ("{train: [{tsv: a}], dev: ~}", "data.dev: has no value; give one or leave the key out"),
+        (
+            "{train: [{tsv: a}], dev: ~}",
+            "data.dev: is missing; give a dev set such as {src: dev.en, tgt: dev.de}, or `dev: none` to train without one "
+            "(there is no automatic split yet)",
+        ),
         (
             "{train: [{tsv: a}]}",
             "data.dev: is missing; give a dev set such as {src: dev.en, tgt: dev.de}, or `dev: none` to train without one "
@@ -208,6 +212,7 @@ def test_a_wrong_value_brings_no_contradictions_with_it(problems) -> None:
         ("model.d_model", "model.dim"),
         ("model.encoder_layer", "model.encoder_layers"),
         ("decode.beam_size", "decode.beam"),
+        ("decode.alpha", "decode.length_penalty"),
         ("decode.lengthPenalty", "decode.length_penalty"),
         ("data.train.0.source", "data.train.0.src"),
         ("data.test.flickr.colums", "data.test.flickr.columns"),
@@ -257,7 +262,7 @@ def test_a_misspelt_group_is_still_looked_into(problems) -> None:
         ("train: {max_updates: 9}", "train.max_updates: 9 updates show that training runs, but teach a model next to nothing"),
         (
             "train: {batch_tokens: 256}",
-            "train.batch_tokens: less than data.max_pieces 256 and an end mark: a sentence longer than this is a batch by itself, and overshoots",
+            "train.batch_tokens: less than data.max_pieces 256 and an end mark: a longer sentence is a batch by itself",
         ),
         (
             "model: {attention_dropout: 0.1}",

@@ -246,19 +246,23 @@ def test_overrides_alone_can_make_a_config(read) -> None:
     [
         ("train.seed", "--set train.seed: write a key, =, and a value, such as --set train.seed=2"),
         ("=3", "--set =3: write a key, =, and a value, such as --set train.seed=2"),
+        ("train.\udce9=3", "--set train.\\udce9=3: write a key, =, and a value, such as --set train.seed=2"),
+        ("langs.src=\udce9", "--set langs.src: the character U+DCE9 is not allowed in YAML; remove it"),
+        (f"data.train.{'9' * 5000}=x", f"--set data.train.{'9' * 5000}: data.train is a list of 1; give an index from 0, or 1 to add one, "
+         f"not '{'9' * 39}…'"),
         ("train..seed=3", "--set train..seed=3: write a key, =, and a value, such as --set train.seed=2"),
         ("train.seed=x", "--set train.seed: should be a whole number, not 'x'"),
         ("train.warmup=3", "--set train.warmup: unknown key, did you mean `train.schedule.warmup`?"),
         ("trian={seed: 3}", "--set trian: unknown key, did you mean `train`?"),
         ("train.optimizer={lrr: 3}", "--set train.optimizer.lrr: unknown key, did you mean `train.optimizer.lr`?"),
-        ("data.train.5.src=a", "--set data.train.5.src: data.train is a list of 1; give an index from 0, or 1 to add an item, not '5'"),
-        ("data.train.x=a", "--set data.train.x: data.train is a list of 1; give an index from 0, or 1 to add an item, not 'x'"),
+        ("data.train.5.src=a", "--set data.train.5.src: data.train is a list of 1; give an index from 0, or 1 to add one, not '5'"),
+        ("data.train.x=a", "--set data.train.x: data.train is a list of 1; give an index from 0, or 1 to add one, not 'x'"),
         ("data.dev.src.x=a", "--set data.dev.src.x: data.dev.src is 'd.en', which has nothing inside; set data.dev.src as a whole"),
         ("data.test.a.src=a.en", "--set data.test.a.tgt: is missing; add it"),
         ("run_dir=@x", "--set run_dir: not valid YAML: found character '@' that cannot start any token; put the value in quotes"),
         ("train={seed: 1, seed: 2}", "--set train.seed: given twice; keep one of them"),
     ],
-)
+)  # fmt: skip
 def test_a_wrong_override_is_named(problems, override: str, problem: str) -> None:
     assert problems("", override) == [problem]
 

@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mt.decode.beam import beam_search
@@ -99,6 +99,7 @@ def test_equals_go_by_row_then_probability_then_id(seed: int, words: int, limit:
     assert plain(beam(table, limits=[limit], width=width, n_best=width)[0]) == expected
 
 
+@settings(max_examples=40)
 @given(seeds=st.lists(SEEDS, min_size=2, max_size=5), width=st.integers(1, 5), data=st.data())
 def test_batch_mates_do_not_matter(seeds: list[int], width: int, data: st.DataObject) -> None:
     tables = [random_table(seed, words=4, sparsity=0.2) for seed in seeds]
@@ -107,6 +108,7 @@ def test_batch_mates_do_not_matter(seeds: list[int], width: int, data: st.DataOb
     assert beam(*tables, limits=limits, width=width, n_best=width) == alone
 
 
+@settings(max_examples=40)
 @given(seed=SEEDS, width=st.integers(1, 6), alpha=ALPHAS)
 def test_a_shorter_list_is_the_head_of_a_longer_one_sorted_and_distinct(seed: int, width: int, alpha: float) -> None:
     table = random_table(seed, words=4)
@@ -118,6 +120,7 @@ def test_a_shorter_list_is_the_head_of_a_longer_one_sorted_and_distinct(seed: in
         assert beam(table, limits=[6], width=width, length_penalty=alpha, n_best=n)[0] == longest[:n]
 
 
+@settings(max_examples=40)
 @given(seed=SEEDS, width=st.integers(1, 6))
 def test_a_larger_length_penalty_never_gives_a_shorter_output(seed: int, width: int) -> None:
     table = random_table(seed, words=3)
@@ -165,7 +168,7 @@ def test_fewer_are_given_where_fewer_exist_and_none_where_none_does() -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "message"),
+    ("asked", "message"),
     [
         ({"width": 0}, "beam 0"),
         ({"width": 4, "n_best": 5}, "n-best 5 is larger than beam 4"),
@@ -178,9 +181,9 @@ def test_fewer_are_given_where_fewer_exist_and_none_where_none_does() -> None:
         ({"width": 4, "length_penalty": math.nan}, "length penalty nan"),
     ],
 )
-def test_settings_that_cannot_be_met_are_refused(settings: dict[str, float], message: str) -> None:
+def test_settings_that_cannot_be_met_are_refused(asked: dict[str, float], message: str) -> None:
     with pytest.raises(DecodeError, match=message):
-        beam(random_table(0, words=2), limits=[3], **settings)  # type: ignore[arg-type]
+        beam(random_table(0, words=2), limits=[3], **asked)  # type: ignore[arg-type]
 
 
 def test_nan_is_refused_with_its_step_and_sentence() -> None:

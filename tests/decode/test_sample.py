@@ -106,7 +106,7 @@ def test_the_log_probability_is_the_models_own(seed: int, settings: tuple[float,
 
 @given(
     seed=SEEDS,
-    settings=st.sampled_from([(0.0, 0, 1.0), (1e-8, 0, 1.0), (1e-3, 0, 1.0), (1.0, 1, 1.0), (1.0, 0, 1e-9), (0.0, 5, 0.5)]),
+    settings=st.sampled_from([(0.0, 0, 1.0), (1e-8, 0, 1.0), (1.0, 1, 1.0), (1.0, 0, 1e-9), (0.0, 5, 0.5)]),
 )
 def test_without_room_for_chance_sampling_is_greedy(seed: int, settings: tuple[float, int, float]) -> None:
     """Temperature near 0, top-k 1, top-p near 0."""
@@ -114,6 +114,13 @@ def test_without_room_for_chance_sampling_is_greedy(seed: int, settings: tuple[f
     step = TableStep(table)
     greedy = greedy_search(step, step.start(), bos=BOS, eos=EOS, limits=[6])
     assert sample(table, limits=[6], seeds=[seed], settings=settings) == greedy
+
+
+def test_a_low_temperature_above_that_does_not_overflow() -> None:
+    words = {"a": 0.4, "b": 0.3, "c": 0.3}
+    table = written_table("b a c", {"": words, **{word: {"</s>": 1.0} for word in words}})
+    hypotheses = sample(*[table] * 50, limits=[2] * 50, seeds=range(50), settings=(2e-4, 0, 1.0))
+    assert all(h.ids == [5] and math.isfinite(h.log_prob) for h in hypotheses)
 
 
 @pytest.mark.parametrize("uniform", [0.0, 0.5, 1.0 - 2**-53])  # the last is 1.0 in float32
@@ -127,9 +134,9 @@ def test_impossible_tokens_are_never_drawn_not_even_at_the_ends(uniform: float, 
 
 
 def test_nucleus_is_the_head_of_a_full_sort_whatever_the_other_rows_need() -> None:
-    """Of 3000 tokens the three rows need a handful, some hundreds and nearly all."""
+    """Of 3000 tokens the three rows need some dozens, some hundreds and nearly all."""
     noise_V = torch.sin(torch.arange(3000, dtype=torch.float64) * 0.7)
-    p_RV = torch.stack([noise_V * 30, noise_V * 3, noise_V * 0.1]).softmax(dim=1)
+    p_RV = torch.stack([noise_V * 1000, noise_V * 30, noise_V * 0.1]).softmax(dim=1)
     mass_RK, id_RK = nucleus(p_RV, 0.9)
     for p_V, mass_K, id_K in zip(p_RV, mass_RK, id_RK, strict=True):
         order = p_V.argsort(descending=True, stable=True).tolist()

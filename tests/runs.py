@@ -1,0 +1,98 @@
+"""Training runs within the test's own process, and what is left of them, to be compared."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from mt.cli import app
+from mt.config.schema import Config
+from mt.rundir import RunDir
+from mt.train.events import Event, Update
+from mt.train.run import train_run
+
+
+class Done(NamedTuple):
+    """Exit code and lines of a run."""
+
+    code: int
+    lines: list[str]
+
+    def says(self, text: str) -> bool:
+        return any(text in line for line in self.lines)
+
+
+def train(config: Config, *, resume: bool = False, overwrite: bool = False, dry_run: bool = False) -> Done:
+    """What `mt train` does with a loaded config."""
+    lines: list[str] = []
+    code = train_run(config, resume=resume, overwrite=overwrite, dry_run=dry_run, device="cpu", say=lines.append)
+    return Done(code, lines)
+
+
+def mt(*words: str | Path, capsys: pytest.CaptureFixture[str]) -> Done:
+    """The real command line, `mt` and these words; the lines are those of stderr."""
+    capsys.readouterr()
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(SystemExit) as end:
+        patch.setattr(sys, "argv", ["mt", *map(str, words)])
+        app.main()
+    code = end.value.code
+    assert isinstance(code, int)
+    return Done(code, capsys.readouterr().err.splitlines())
+
+
+class Silent:
+    """Stands in for the console; `at_update` is called after each update with its number."""
+
+    def __init__(self, at_update: Any = lambda number: None) -> None:
+        self.at_update = at_update
+
+    def __call__(self, event: Event) -> None:
+        if isinstance(event, Update):
+            self.at_update(event.update)
+
+
+def journal(run: RunDir) -> list[dict[str, Any]]:
+    """The journal, without what is measured by the clock."""
+    lines = run.journal.read_text(encoding="utf-8").splitlines()
+    return [without_clock(json.loads(line)) for line in lines]
+
+
+def without_clock(values: dict[str, Any]) -> dict[str, Any]:
+    """Everything but wall time, and lengths that depend on how it is spelt."""
+    return {key: value for key, value in values.items() if key not in ("seconds", "journal_bytes")}
+
+
+def contents(checkpoint: Path) -> dict[str, Any]:
+    """All that a checkpoint holds, by a flat name."""
+    state = json.loads((checkpoint / "state.json").read_text(encoding="utf-8"))
+    state["progress"] = without_clock(state["progress"])
+    found: dict[str, Any] = {"state": state}
+    for file in checkpoint.glob("*.safetensors"):
+        found |= {f"{file.stem}/{name}": tensor for name, tensor in load_file(file).items()}
+    return found | flat(torch.load(checkpoint / "trainer.pt", weights_only=True), "trainer")
+
+
+def flat(value: Any, name: str) -> dict[str, Any]:
+    """Nested dicts and lists as one dict."""
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list | tuple) else None
+    if items is None:
+        return {name: value}
+    return {key: inner for part, item in items for key, inner in flat(item, f"{name}/{part}").items()}
+
+
+def differences(one: dict[str, Any], other: dict[str, Any]) -> list[str]:
+    """Names whose values are not the same to the last bit."""
+    return sorted(name for name in one.keys() | other.keys() if not same(one.get(name), other.get(name)))
+
+
+def same(one: Any, other: Any) -> bool:
+    """Equal values; tensors equal in type, shape and every bit."""
+    if isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor):
+        return one.dtype == other.dtype and torch.equal(one, other)
+    return type(one) is type(other) and bool(one == other)

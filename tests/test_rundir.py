@@ -1,0 +1,158 @@
+"""A run directory: names, what they stand for, and the lock."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from mt.errors import RunError
+from mt.rundir import PARTIAL, RunDir
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunDir:
+    run = RunDir(tmp_path / "run")
+    run.checkpoints.mkdir(parents=True)
+    run.config.write_text("data: …\n", encoding="utf-8")
+    return run
+
+
+def add(run: RunDir, update: int) -> Path:
+    """A checkpoint, as far as its name goes."""
+    path = run.step(update)
+    path.mkdir()
+    (path / "state.json").write_text("{}", encoding="utf-8")
+    return path
+
+
+def test_making_the_object_makes_no_directory(tmp_path: Path) -> None:
+    run = RunDir(tmp_path / "a" / "run")
+    assert (run.steps(), run.names()) == ([], {})
+    assert not (tmp_path / "a").exists()
+
+
+def test_everything_is_inside(run: RunDir) -> None:
+    places = [run.config, run.data, run.journal, run.tensorboard, run.checkpoints, run.reports, run.lock_file, run.average, run.step(3)]
+    places += [*run.tokenizer_files(joint=True), *run.tokenizer_files(joint=False)]
+    assert all(place.is_relative_to(run.path) for place in places)
+    assert len(set(places)) == len(places) - 1  # one tokenizer file, for both sides, if joint
+
+
+def test_steps_are_sorted_as_numbers_and_only_whole_ones(run: RunDir) -> None:
+    for update in (100, 20, 123456789):
+        add(run, update)
+    (run.checkpoints / f"step-00000300{PARTIAL}").mkdir()
+    run.average.mkdir()
+    assert run.steps() == [20, 100, 123456789]
+
+
+def test_names_change_together_and_one_by_one(run: RunDir) -> None:
+    run.set_names(best=add(run, 5), last=run.step(5))
+    run.set_names(last=add(run, 10))
+    assert run.names() == {"best": "step-00000005", "last": "step-00000010"}
+    assert [path.name for path in run.checkpoints.iterdir() if path.name.endswith(PARTIAL)] == []
+
+
+def test_find_by_name_and_by_number(run: RunDir) -> None:
+    run.set_names(best=add(run, 5), last=add(run, 10))
+    run.average.mkdir()
+    (run.average / "state.json").write_text("{}", encoding="utf-8")
+    assert run.find("best") == run.find("5") == run.step(5)
+    assert run.find("last") == run.find("10") == run.step(10)
+    assert run.find("average") == run.average
+
+
+@pytest.mark.parametrize("which", ["7", "newest", "", ".", "..", "../run/checkpoints/step-00000005", "names.json", "average"])
+def test_find_lists_what_there_is(run: RunDir, which: str) -> None:
+    run.set_names(best=add(run, 5), last=add(run, 10))
+    with pytest.raises(RunError, match=r"no checkpoint .*; there are: best, last, 5, 10$"):
+        run.find(which)
+
+
+def test_find_before_the_first_checkpoint_and_in_what_is_no_run(run: RunDir, tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="no checkpoint 'best'; there are: none yet"):
+        run.find("best")
+    with pytest.raises(RunError, match="not a run .it has no config.yaml."):
+        RunDir(tmp_path).find("best")
+
+
+def test_what_is_half_written_is_cleared_and_nothing_else(run: RunDir) -> None:
+    kept = add(run, 5)
+    (run.checkpoints / f"step-00000010{PARTIAL}").mkdir()
+    (run.checkpoints / f"step-00000010{PARTIAL}" / "model.safetensors").write_bytes(b"x")
+    (run.checkpoints / f".names.json.0a1b{PARTIAL}").write_bytes(b"{")
+    run.clear_partial()
+    assert list(run.checkpoints.iterdir()) == [kept]
+
+
+# ── the lock ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture
+def other() -> Iterator[subprocess.Popen[bytes]]:
+    """Another process, alive until its input is closed."""
+    with subprocess.Popen([sys.executable, "-S", "-c", "input()"], stdin=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        yield process
+
+
+def test_the_lock_makes_the_directory_and_goes_away(tmp_path: Path) -> None:
+    run = RunDir(tmp_path / "runs" / "demo")
+    with run.lock():
+        assert run.lock_file.read_text(encoding="utf-8") == str(os.getpid())
+    assert list(run.path.iterdir()) == []
+
+
+def test_the_lock_is_released_after_an_exception(run: RunDir) -> None:
+    with pytest.raises(KeyboardInterrupt), run.lock():
+        raise KeyboardInterrupt
+    assert not run.lock_file.exists()
+
+
+def test_a_run_in_use_is_refused_until_its_process_is_dead(run: RunDir, other: subprocess.Popen[bytes]) -> None:
+    run.lock_file.write_text(str(other.pid), encoding="utf-8")
+    with pytest.raises(RunError, match=f"in use by process {other.pid}"), run.lock():
+        pass
+    assert run.lock_file.read_text(encoding="utf-8") == str(other.pid)
+    other.communicate()
+    with run.lock():
+        assert run.lock_file.read_text(encoding="utf-8") == str(os.getpid())
+
+
+@pytest.mark.parametrize("left", ["", "not a number", str(os.getpid())], ids=["empty", "garbage", "own number, as after a restart of a container"])
+def test_a_lock_that_nobody_holds_is_ignored(run: RunDir, left: str) -> None:
+    run.lock_file.write_text(left, encoding="utf-8")
+    with run.lock():
+        pass
+    assert not run.lock_file.exists()
+
+
+def test_a_lock_released_while_it_is_looked_at(run: RunDir, monkeypatch: pytest.MonkeyPatch) -> None:
+    run.lock_file.write_text("1", encoding="utf-8")
+
+    def gone(*_: object, **__: object) -> str:
+        run.lock_file.unlink()
+        raise FileNotFoundError
+
+    monkeypatch.setattr(Path, "read_text", gone)
+    with run.lock():
+        assert run.lock_file.exists()
+
+
+def test_a_directory_that_cannot_be_made(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x", encoding="utf-8")
+    with pytest.raises(RunError, match=r"file/run: cannot be made .Not a directory.; give another --run-dir"), RunDir(tmp_path / "file" / "run").lock():
+        pass
+
+
+def test_a_directory_that_cannot_be_written_to(run: RunDir, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> int:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(os, "open", refuse)
+    with pytest.raises(RunError, match=r"cannot be written to .Permission denied.; give another --run-dir"), run.lock():
+        pass

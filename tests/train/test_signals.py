@@ -1,0 +1,35 @@
+"""The first signal asks; the second does what it always did."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import pytest
+
+from mt.train.signals import Stop, stop_on
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_is_noted_and_nothing_is_interrupted(number: signal.Signals, code: int) -> None:
+    with stop_on(signal.SIGINT, signal.SIGTERM) as stop:
+        assert (stop.signal, stop.exit_code) == (None, 0)
+        os.kill(os.getpid(), number)
+        assert (stop.signal, stop.exit_code) == (number, code)
+
+
+def test_a_second_ctrl_c_interrupts_at_once() -> None:
+    with pytest.raises(KeyboardInterrupt), stop_on(signal.SIGINT, signal.SIGTERM):
+        os.kill(os.getpid(), signal.SIGTERM)
+        os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_afterwards_signals_do_what_they_did_before() -> None:
+    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+    with stop_on(signal.SIGINT, signal.SIGTERM):
+        assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] != before
+    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
+
+
+def test_nobody_asked() -> None:
+    assert Stop().exit_code == 0

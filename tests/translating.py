@@ -1,0 +1,85 @@
+"""For tests of translation: a run that needed no training, and the command line within the test's own process."""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+import torch
+
+from mt.checkpoint import save_checkpoint
+from mt.cli import app
+from mt.config.load import dump
+from mt.model.transformer import Transformer
+from mt.rundir import RunDir
+from mt.tokenizer.fit import fit
+from mt.translator import Translator, load_tokenizers
+from tests import toy
+from tests.model.untrained import by_formula
+
+SMALL = "model: {dim: 16, ffn: 16, heads: 2, encoder_layers: 1, decoder_layers: 1, tied_embeddings: false}"
+
+
+class Ended(NamedTuple):
+    """What a command left: its exit code, the bytes of stdout, the lines of stderr."""
+
+    code: int
+    out: bytes
+    err: list[str]
+
+    @property
+    def lines(self) -> list[str]:
+        """The lines of stdout, which end at a line feed and nowhere else."""
+        return text_lines(self.out)
+
+
+def text_lines(text: bytes) -> list[str]:
+    """The lines of a file; fails unless the last one is ended too."""
+    *lines, rest = text.decode("utf-8").split("\n")
+    assert rest == ""
+    return lines
+
+
+def mt(*words: str | Path, stdin: bytes = b"") -> Ended:
+    """The real command line, `mt` and these words."""
+    out, err = io.BytesIO(), io.BytesIO()
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(SystemExit) as end:
+        patch.setattr(sys, "argv", ["mt", *map(str, words)])
+        for name, stream in {"stdin": io.BytesIO(stdin), "stdout": out, "stderr": err}.items():
+            patch.setattr(sys, name, io.TextIOWrapper(stream, encoding="ascii", write_through=True))
+        app.main()
+    assert isinstance(end.value.code, int)
+    return Ended(end.value.code, out.getvalue(), text_lines(err.getvalue()))
+
+
+def lively_run(folder: Path, *overrides: str, checkpoints: Sequence[int] = (1,)) -> RunDir:
+    """A run with a model by formula that makes something else of each line, sometimes up to the length limit; it means nothing.
+
+    Its checkpoints differ; the first is `best`, the last is `last`.
+    """
+    toy.write_corpus(folder, train=200)
+    config = toy.config(folder, *overrides)
+    run = RunDir(folder / "run")
+    run.checkpoints.mkdir(parents=True)
+    src_file, tgt_file = run.tokenizer_files(joint=config.tokenizer.joint)
+    for path, side in (src_file, "src"), (tgt_file, "trg"):
+        fit((folder / f"train.{side}").read_text(encoding="utf-8").splitlines(), path, config.tokenizer, seed=1)
+    tokenizers = load_tokenizers(run, joint=config.tokenizer.joint)
+    model = by_formula(Transformer.build(config.model, src_vocab=tokenizers.src.size, tgt_vocab=tokenizers.tgt.size, joint=tokenizers.joint))
+    state = {"tokenizers": [tokenizers.src.fingerprint, tokenizers.tgt.fingerprint]}
+    for update in checkpoints:
+        weights = {name: parameter.float() * (1 + update / 100) * (4 if parameter.dim() == 2 else 1) for name, parameter in model.named_parameters()}
+        save_checkpoint(run.step(update), weights=weights, state=state)
+    run.set_names(best=run.step(checkpoints[0]), last=run.step(checkpoints[-1]))
+    run.config.write_text(dump(config), encoding="utf-8", newline="\n")
+    return run
+
+
+def in_float64(run: RunDir) -> Translator:
+    """The best model of a run, in float64: the order of sums decides nothing."""
+    translator = Translator.load(run.path)
+    return Translator(translator.model.double(), translator.tokenizers, config=translator.config, device=torch.device("cpu"))
