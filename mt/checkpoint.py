@@ -1,9 +1,9 @@
 """Checkpoints: a directory for each step, written beside, synced and renamed, so that it exists whole or not at all.
 
-    model.safetensors   the weights (tied ones once)
-    ema.safetensors     their moving average, if there is one
-    state.json          counters, position in the data, best score; human-readable
-    trainer.pt          optimiser, scaler and generator states: tensors and plain values, read with weights_only=True
+model.safetensors   the weights (tied ones once)
+ema.safetensors     their moving average, if there is one
+state.json          counters, position in the data, best score; human-readable
+trainer.pt          optimiser, scaler and generator states: tensors and plain values, read with weights_only=True
 """
 
 from __future__ import annotations

@@ -1,16 +1,16 @@
 """One directory is one run, and everything in it is named here and nowhere else.
 
-    config.yaml                    effective settings, frozen
-    tokenizer.model                or tokenizer.src.model and tokenizer.tgt.model
-    data/train, data/dev …         the prepared pairs (Arrow) and what was counted
-    journal.jsonl                  one event a line
-    tensorboard/
-    checkpoints/step-00012000/     model.safetensors, state.json, trainer.pt
-    checkpoints/average/           the mean of several, if train.average asks for it
-    checkpoints/names.json         which of these is `best`, which `last`
-    reports/
-    lock                           number of the process that trains, while it does
-    replaced.partial/              what --overwrite replaces, until the new run is prepared
+config.yaml                    effective settings, frozen
+tokenizer.model                or tokenizer.src.model and tokenizer.tgt.model
+data/train, data/dev …         the prepared pairs (Arrow) and what was counted
+journal.jsonl                  one event a line
+tensorboard/
+checkpoints/step-00012000/     model.safetensors, state.json, trainer.pt
+checkpoints/average/           the mean of several, if train.average asks for it
+checkpoints/names.json         which of these is `best`, which `last`
+reports/
+lock                           number of the process that trains, while it does
+replaced.partial/              what --overwrite replaces, until the new run is prepared
 """
 
 from __future__ import annotations

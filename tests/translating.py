@@ -19,9 +19,8 @@ from mt.rundir import RunDir
 from mt.tokenizer.fit import fit
 from mt.translator import Translator, load_tokenizers
 from tests import toy
-from tests.model.untrained import by_formula
 
-SMALL = "model: {dim: 16, ffn: 16, heads: 2, encoder_layers: 1, decoder_layers: 1, tied_embeddings: false}"
+SMALL = [f"model.{value}" for value in ("dim=16", "ffn=16", "heads=2", "encoder_layers=1", "decoder_layers=1", "tied_embeddings=false")]
 
 
 class Ended(NamedTuple):
@@ -46,33 +45,37 @@ def text_lines(text: bytes) -> list[str]:
 
 def mt(*words: str | Path, stdin: bytes = b"") -> Ended:
     """The real command line, `mt` and these words."""
-    out, err = io.BytesIO(), io.BytesIO()
+    buffers = {"stdin": io.BytesIO(stdin), "stdout": io.BytesIO(), "stderr": io.BytesIO()}
+    streams = {name: io.TextIOWrapper(buffer, encoding="ascii") for name, buffer in buffers.items()}
     with pytest.MonkeyPatch.context() as patch, pytest.raises(SystemExit) as end:
         patch.setattr(sys, "argv", ["mt", *map(str, words)])
-        for name, stream in {"stdin": io.BytesIO(stdin), "stdout": out, "stderr": err}.items():
-            patch.setattr(sys, name, io.TextIOWrapper(stream, encoding="ascii", write_through=True))
+        for name, stream in streams.items():
+            patch.setattr(sys, name, stream)
         app.main()
+    for stream in streams.values():
+        stream.flush()
     assert isinstance(end.value.code, int)
-    return Ended(end.value.code, out.getvalue(), text_lines(err.getvalue()))
+    return Ended(end.value.code, buffers["stdout"].getvalue(), text_lines(buffers["stderr"].getvalue()))
 
 
 def lively_run(folder: Path, *overrides: str, checkpoints: Sequence[int] = (1,)) -> RunDir:
-    """A run with a model by formula that makes something else of each line, sometimes up to the length limit; it means nothing.
+    """A run of an untrained model with large weights: it makes something of each line, often up to the length limit, and means nothing by it.
 
     Its checkpoints differ; the first is `best`, the last is `last`.
     """
     toy.write_corpus(folder, train=200)
-    config = toy.config(folder, *overrides)
+    config = toy.config(folder, *SMALL, *overrides)
     run = RunDir(folder / "run")
     run.checkpoints.mkdir(parents=True)
-    src_file, tgt_file = run.tokenizer_files(joint=config.tokenizer.joint)
-    for path, side in (src_file, "src"), (tgt_file, "trg"):
-        fit((folder / f"train.{side}").read_text(encoding="utf-8").splitlines(), path, config.tokenizer, seed=1)
+    sides = [(folder / f"train.{side}").read_text(encoding="utf-8").splitlines() for side in ("src", "trg")]
+    for path, texts in zip(run.tokenizer_files(joint=config.tokenizer.joint), sides, strict=True):
+        fit(sides[0] + sides[1] if config.tokenizer.joint else texts, path, config.tokenizer, seed=1)
     tokenizers = load_tokenizers(run, joint=config.tokenizer.joint)
-    model = by_formula(Transformer.build(config.model, src_vocab=tokenizers.src.size, tgt_vocab=tokenizers.tgt.size, joint=tokenizers.joint))
+    torch.manual_seed(1)
+    model = Transformer.build(config.model, src_vocab=tokenizers.src.size, tgt_vocab=tokenizers.tgt.size, joint=tokenizers.joint)
     state = {"tokenizers": [tokenizers.src.fingerprint, tokenizers.tgt.fingerprint]}
     for update in checkpoints:
-        weights = {name: parameter.float() * (1 + update / 100) * (4 if parameter.dim() == 2 else 1) for name, parameter in model.named_parameters()}
+        weights = {name: parameter * (2 + update / 10) for name, parameter in model.named_parameters()}
         save_checkpoint(run.step(update), weights=weights, state=state)
     run.set_names(best=run.step(checkpoints[0]), last=run.step(checkpoints[-1]))
     run.config.write_text(dump(config), encoding="utf-8", newline="\n")

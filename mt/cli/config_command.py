@@ -18,7 +18,10 @@ def show(
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting, as in train.seed=2; repeatable.")
     ] = None,
 ) -> None:
-    """Check a config file and print all settings it comes to, defaults included, as YAML."""
+    """Check a config file and print its effective settings.
+
+    All of them are printed as YAML, defaults included.
+    """
     from mt.config.load import dump, load
 
     config, warnings = load(file, overrides or ())
@@ -29,7 +32,10 @@ def show(
 
 @config_app.command()
 def schema() -> None:
-    """Print the JSON schema of config files: every setting, what it does and its default; editors complete and check with it."""
+    """Print the JSON schema of config files.
+
+    It holds every setting, what it does and its default; editors complete and check with it.
+    """
     from mt.config.schema import Config
 
     head = {"$schema": "https://json-schema.org/draft/2020-12/schema"}

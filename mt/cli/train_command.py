@@ -37,5 +37,7 @@ def train(
     loaded = load(config, changes)
     for warning in loaded.warnings:
         say(f"warning: {warning}")
-    code = train_run(loaded.config, resume=resume, overwrite=overwrite, dry_run=dry_run, device=device or loaded.config.train.device, say=say)
+    code = train_run(
+        loaded.config, resume=resume, overwrite=overwrite, dry_run=dry_run, device=device or loaded.config.train.device, say=say
+    )
     raise typer.Exit(code)

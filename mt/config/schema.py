@@ -74,7 +74,7 @@ class Unigram(Stage):
 
     alpha: float = Field(default=0.1, gt=0)
     """Smoothing: smaller is more uniform."""
-    nbest: int = Field(default=64, ge=-1)
+    nbest: int = Field(default=64, ge=-1, le=512)
     """How many best segmentations are drawn from; -1 is all."""
 
 

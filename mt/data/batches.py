@@ -1,4 +1,7 @@
-"""Batches: ids of some pairs, padded. Legend: B sentences, S source, T target positions; source = pieces EOS, inputs = BOS pieces, gold = pieces EOS."""
+"""Batches: ids of some pairs, padded: source = pieces EOS, inputs = BOS pieces, gold = pieces EOS.
+
+Legend: B sentences, S source, T target positions.
+"""
 
 from __future__ import annotations
 

@@ -30,7 +30,9 @@ class Cursor:
 def epoch_order(spans: Sequence[Span], *, seed: int, epoch: int) -> Indices:
     """The pairs of an epoch in random order, (M,); a corpus of weight 2.5 has two whole passes and half of a third, at least one pair."""
     rng = np.random.default_rng([seed, epoch])
-    passes = [rng.permutation(span.count)[: max(1, round(share * span.count))] + span.start for span in spans for share in shares(span.weight)]
+    passes = [
+        rng.permutation(span.count)[: max(1, round(share * span.count))] + span.start for span in spans for share in shares(span.weight)
+    ]
     return rng.permutation(np.concatenate(passes))
 
 

@@ -21,7 +21,9 @@ def join_heads(x_BHTE: Tensor) -> Tensor:
     return x_BHTE.transpose(1, 2).flatten(2)
 
 
-def attend(q_BHTE: Tensor, k_BHSE: Tensor, v_BHSE: Tensor, *, allowed: Tensor | None = None, causal: bool = False, dropout: float = 0.0) -> Tensor:
+def attend(
+    q_BHTE: Tensor, k_BHSE: Tensor, v_BHSE: Tensor, *, allowed: Tensor | None = None, causal: bool = False, dropout: float = 0.0
+) -> Tensor:
     """softmax(q kᵀ / √E) v for each head, (B, H, T, E); allowed is (B, 1, 1 or T, S).
 
     On a CPU always in fp32 or better: the backward pass of the bf16 kernel takes 4.5 times as long there.

@@ -45,10 +45,14 @@ class DecoderCache:
         same_rows = rows_R.numel() == self.sentence_R.numel() and torch.equal(rows_R, torch.arange(rows_R.numel(), device=rows_R.device))
         if same_rows:
             return self
-        sentences_B, sentence_R, rows_per_sentence_B = torch.unique_consecutive(self.sentence_R[rows_R], return_inverse=True, return_counts=True)
+        sentences_B, sentence_R, rows_per_sentence_B = torch.unique_consecutive(
+            self.sentence_R[rows_R], return_inverse=True, return_counts=True
+        )
         if bool((rows_per_sentence_B != rows_per_sentence_B[0]).any()):  # no common G: each row carries its own memory
             sentences_B, sentence_R = self.sentence_R[rows_R], torch.arange(rows_R.numel(), device=rows_R.device)
-        same_sentences = sentences_B.numel() == self.allowed_B11S.size(0) and torch.equal(sentences_B, torch.arange(sentences_B.numel(), device=rows_R.device))
+        same_sentences = sentences_B.numel() == self.allowed_B11S.size(0) and torch.equal(
+            sentences_B, torch.arange(sentences_B.numel(), device=rows_R.device)
+        )
 
         def pick(layer: LayerCache) -> LayerCache:
             k, v = layer.memory_BHSE
@@ -59,4 +63,6 @@ class DecoderCache:
             )
 
         allowed = self.allowed_B11S if same_sentences else self.allowed_B11S[sentences_B]
-        return DecoderCache(layers=tuple(pick(layer) for layer in self.layers), allowed_B11S=allowed, sentence_R=sentence_R, length=self.length)
+        return DecoderCache(
+            layers=tuple(pick(layer) for layer in self.layers), allowed_B11S=allowed, sentence_R=sentence_R, length=self.length
+        )

@@ -1,4 +1,7 @@
-"""Encoder and decoder layers (Vaswani et al. 2017, §3.1), pre-norm or post-norm. Legend: B sentences, S source, T target positions, D width."""
+"""Encoder and decoder layers (Vaswani et al. 2017, §3.1), pre-norm or post-norm.
+
+Legend: B sentences, S source, T target positions, D width.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +72,7 @@ class DecoderLayer(nn.Module):
         self.feed_forward_residual = Residual(dim, dropout=dropout, pre_norm=pre_norm)
 
     def forward(self, y_BTD: Tensor, memory_BSD: Tensor, allowed_B11S: Tensor) -> Tensor:
-        """All target positions at once, (B, T, D) → (B, T, D). Padding stands at the end, so causality alone keeps it out of real positions."""
+        """All target positions at once, (B, T, D) → (B, T, D). Padding is last, so causality alone keeps it out of real positions."""
         y_BTD = self.attention_residual(y_BTD, lambda h: self.attention(h, causal=True))
         y_BTD = self.cross_residual(y_BTD, lambda h: self.cross(h, self.cross.project_memory(memory_BSD), allowed=allowed_B11S))
         return self.feed_forward_residual(y_BTD, self.feed_forward)

@@ -59,6 +59,7 @@ class SmoothedCrossEntropy(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None, None, None]:
         """The stored gradients, scaled in place: the pass can be made once."""
         states, weight = ctx.grad_states_ND, ctx.grad_weight_VD
+        assert states is not None or weight is not None, "the backward pass of the loss can be made once"
         ctx.grad_states_ND = ctx.grad_weight_VD = None
         return None if states is None else states.mul_(grad), None if weight is None else weight.mul_(grad), None, None
 

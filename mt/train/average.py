@@ -42,6 +42,4 @@ class MovingAverage:
 
 def mean(weights: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
     """The mean of several sets of weights, summed in double precision."""
-    return {
-        name: torch.stack([one[name].double() for one in weights]).mean(dim=0).to(first.dtype) for name, first in weights[0].items()
-    }
+    return {name: torch.stack([one[name].double() for one in weights]).mean(dim=0).to(first.dtype) for name, first in weights[0].items()}

@@ -44,7 +44,9 @@ class Console:
             case Validated():
                 self.say(validation_line(event))
                 for sample in event.samples:
-                    self.say(f"    source       {sample.source}\n    reference    {sample.reference}\n    translation  {sample.translation}")
+                    self.say(
+                        f"    source       {sample.source}\n    reference    {sample.reference}\n    translation  {sample.translation}"
+                    )
             case Saved():
                 pass
             case Ended():

@@ -211,11 +211,13 @@ def fingerprints(config: Config) -> dict[str, str]:
 
 
 def check_sources(run: RunDir) -> None:
-    """Raise RunError naming each file that is no longer what the run was made from; one that is gone is no matter, the store has its text."""
+    """Raise RunError naming each file that is no longer what the run was made from; one that is gone does no harm, the store has it."""
     before = json.loads((run.data / "sources.json").read_text(encoding="utf-8"))
     changed = [file for file, digest in before.items() if Path(file).exists() and sha256(file) != digest]
     if changed:
-        raise RunError(f"{run.path}: cannot resume, the data changed: {', '.join(changed)}; put the old files back, or start with --run-dir NEW")
+        raise RunError(
+            f"{run.path}: cannot resume, the data changed: {', '.join(changed)}; put the old files back, or start with --run-dir NEW"
+        )
 
 
 # ── settings ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -310,4 +312,6 @@ def check_directions(data: TrainingData, tokenizers: Tokenizers) -> None:
     for example in data.store.take(range(min(20, len(data.store)))):
         for side, tokenizer, text, ids in zip(("source", "target"), tokenizers, example.pair[:2], example[1:], strict=True):
             if tokenizer.encode(text) != ids:
-                raise DataError(f"{example.pair.origin}: the stored {side} ids are not those of its tokenizer; start again with --overwrite")
+                raise DataError(
+                    f"{example.pair.origin}: the stored {side} ids are not those of its tokenizer; start again with --overwrite"
+                )

@@ -23,6 +23,7 @@ from mt.train.loop import fit, patience_lost, reason_to_end
 from mt.train.monitor import Console, Journal, TensorBoard
 from mt.train.prepare import Prepared, Say, prepare, run_path
 from mt.train.prepare import resume as resume_run
+from mt.train.process import keep_freed_memory
 from mt.train.signals import Stop, stop_on
 from mt.train.validate import better
 from mt.translator import Translator
@@ -106,6 +107,8 @@ def train(prepared: Prepared, *, say: Say) -> int:
         if run.journal.exists():
             with run.journal.open("r+b") as file:  # what came after the checkpoint will come again
                 file.truncate(progress.journal_bytes)
+    if state.device.type == "cpu":
+        keep_freed_memory()
     console = Console(total=prepared.plan.last_update, done=progress.update, minutes=cfg.max_minutes)
     journal, board = Journal(run), TensorBoard(run, purge_from=progress.update + 1 if progress.update else None)
     try:

@@ -128,7 +128,7 @@ def test_66_neighbours_in_the_batch_untrained_float64(width: int) -> None:
         found: dict[int, Hypothesis] = {}
         for part in batches:
             chosen = [sources[i] for i in part]
-            best = engine.search(chosen, Beam(width=width), limits=[2 * len(source) + 20 for source in chosen])
+            best = engine.search(chosen, Beam(width=width), limits=[2 * len(source) + 4 for source in chosen])
             found |= {i: hypotheses[0] for i, hypotheses in zip(part, best, strict=True)}
         return [found[i] for i in range(len(sources))]
 
@@ -140,7 +140,7 @@ def test_66_neighbours_in_the_batch_untrained_float64(width: int) -> None:
     alone = translate(cut(in_order, 1))
     assert padded(sources, pad=PAD).eq(PAD).any()
     assert len({tuple(h.ids) for h in alone}) > 10
-    for batches in (cut(in_order, 2), cut(in_order, 7), cut(in_order, 17), cut(by_length, 7), cut(by_length[::-1], 5)):
+    for batches in (cut(in_order, 2), cut(in_order, 7), cut(in_order, 17), cut(by_length, 5)):
         found = translate(batches)
         assert [(h.ids, h.truncated) for h in found] == [(h.ids, h.truncated) for h in alone]
         assert [h.log_prob for h in found] == pytest.approx([h.log_prob for h in alone], abs=1e-10)

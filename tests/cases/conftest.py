@@ -1,0 +1,68 @@
+"""One trained toy model for all cases that need one: about 20 seconds of a core, once."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import pytest
+
+from mt.rundir import RunDir
+from mt.translator import Translator
+from tests import toy
+from tests.runs import train
+
+FOREIGN = {"mäka": "grün", "søto": "漢字"}
+"""Words of the toy language beside those of tests/toy.py; their letters are in no eight-bit code page together."""
+
+
+def right(sentence: str) -> str:
+    """The right translation of a toy sentence."""
+    words = toy.lexicon() | FOREIGN | {".": "."}
+    return " ".join(words[word] for word in sentence.split())
+
+
+def sentences(count: int, *, seed: int) -> list[str]:
+    """Sentences of one to six words and a full stop."""
+    rng, words = random.Random(seed), [*toy.lexicon(), *FOREIGN]
+    return [" ".join([*rng.choices(words, k=rng.randint(1, 6)), "."]) for _ in range(count)]
+
+
+@dataclass(frozen=True)
+class ToyRun:
+    """A run that has learnt the toy language, each word one piece; what was never seen is an unknown, for it has no bytes."""
+
+    run: RunDir
+    test: list[str]
+    """Source sentences it was not trained on."""
+
+    @cached_property
+    def translator(self) -> Translator:
+        return Translator.load(self.run.path)
+
+
+@pytest.fixture(scope="session")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> ToyRun:
+    folder = tmp_path_factory.mktemp("toy")
+    texts = {"train": sentences(4000, seed=1), "valid": sentences(40, seed=2), "test": sentences(41, seed=3)}
+    for name, lines in texts.items():
+        toy.write_lines(folder / f"{name}.src", lines)
+        toy.write_lines(folder / f"{name}.trg", map(right, lines))
+    settings = {
+        "tokenizer": "{vocab_size: 1000, byte_fallback: false}",
+        "train.batch_tokens": 320,
+        "train.max_updates": 400,
+        "train.optimizer.lr": 4e-3,
+        "train.schedule": "{kind: cosine, warmup: 50}",
+        "train.validation.every": 200,
+    }
+    config = toy.config(folder, *(f"{key}={value}" for key, value in settings.items()))
+    done = train(config)
+    assert done.code == 0
+    toy_run = ToyRun(RunDir(folder / "run"), texts["test"])
+    found = [translation.text for translation in toy_run.translator.translate(toy_run.test)]
+    wrong = sum(translation != right(source) for source, translation in zip(toy_run.test, found, strict=True))
+    assert wrong <= 1, f"{wrong} of {len(found)} test lines are wrong: the cases below mean nothing"
+    return toy_run
