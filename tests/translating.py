@@ -6,7 +6,7 @@ import io
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 import pytest
 import torch
@@ -43,19 +43,30 @@ def text_lines(text: bytes) -> list[str]:
     return lines
 
 
-def mt(*words: str | Path, stdin: bytes = b"") -> Ended:
-    """The real command line, `mt` and these words."""
-    buffers = {"stdin": io.BytesIO(stdin), "stdout": io.BytesIO(), "stderr": io.BytesIO()}
-    streams = {name: io.TextIOWrapper(buffer, encoding="ascii") for name, buffer in buffers.items()}
+class Terminal(io.TextIOWrapper):
+    """What somebody types."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def mt(*words: str | Path, stdin: bytes = b"", typed: BinaryIO | None = None) -> Ended:
+    """The real command line, `mt` and these words, with something piped in or typed at a terminal."""
+    out, err = io.BytesIO(), io.BytesIO()
+    streams = {
+        "stdin": Terminal(typed) if typed else io.TextIOWrapper(io.BytesIO(stdin)),
+        "stdout": io.TextIOWrapper(out, encoding="ascii"),
+        "stderr": io.TextIOWrapper(err, encoding="ascii"),
+    }
     with pytest.MonkeyPatch.context() as patch, pytest.raises(SystemExit) as end:
         patch.setattr(sys, "argv", ["mt", *map(str, words)])
         for name, stream in streams.items():
             patch.setattr(sys, name, stream)
         app.main()
-    for stream in streams.values():
-        stream.flush()
+    for name in ("stdout", "stderr"):
+        streams[name].flush()
     assert isinstance(end.value.code, int)
-    return Ended(end.value.code, buffers["stdout"].getvalue(), text_lines(buffers["stderr"].getvalue()))
+    return Ended(end.value.code, out.getvalue(), text_lines(err.getvalue()))
 
 
 def lively_run(folder: Path, *overrides: str, checkpoints: Sequence[int] = (1,)) -> RunDir:

@@ -40,7 +40,7 @@ class FeedForward(nn.Module):
 
     def forward(self, x_BTD: Tensor) -> Tensor:
         """(B, T, D) → (B, T, D)."""
-        return self.outer(F.relu(self.inner(x_BTD), inplace=True))
+        return self.outer(F.relu(self.inner(x_BTD)))  # not in place: the gradient of that, on a view, copies it three times
 
 
 class EncoderLayer(nn.Module):

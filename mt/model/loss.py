@@ -41,9 +41,7 @@ class SmoothedCrossEntropy(torch.autograd.Function):
                 total -= (1 - smoothing) * log_probs_CV.gather(1, gold_C1).sum() + smoothing / vocab * log_probs_CV.sum()
                 if not (need_states or need_weight):
                     continue
-                grad_CV = log_probs_CV.exp_()
-                if smoothing:
-                    grad_CV -= smoothing / vocab
+                grad_CV = log_probs_CV.exp_()  # ε/V is the same for all of V: its share of both products is a sum, taken off below
                 grad_CV.scatter_add_(1, gold_C1, grad_CV.new_full((1, 1), smoothing - 1).expand_as(gold_C1))
                 grad_CV = grad_CV.to(product)
                 if need_states:
@@ -52,6 +50,10 @@ class SmoothedCrossEntropy(torch.autograd.Function):
                     ctx.grad_weight_VD.addmm_(grad_CV.T, states_CD)
                 elif need_weight:
                     ctx.grad_weight_VD += grad_CV.T @ states_CD
+            if need_states:
+                ctx.grad_states_ND -= smoothing / vocab * weight.sum(dim=0)
+            if need_weight:
+                ctx.grad_weight_VD -= smoothing / vocab * states_ND.sum(dim=0)
         return total
 
     @staticmethod
@@ -73,7 +75,10 @@ def smoothed_cross_entropy(states_ND: Tensor, weight_VD: Tensor, gold_N: Tensor,
 
 
 class LossOfBatch(nn.Module):
-    """A batch in, (sum of the loss, number of real target positions) out: the one module that is called in training."""
+    """A batch in, (sum of the loss, number of real target positions) out: the one module that is called in training.
+
+    In evaluation mode labels are not smoothed, as nothing is dropped out.
+    """
 
     def __init__(self, model: Transformer, *, smoothing: float, pad: int) -> None:
         super().__init__()
@@ -85,5 +90,6 @@ class LossOfBatch(nn.Module):
         states_BTD = self.model.decode(self.model.encode(src_BS, allowed_BS), allowed_BS, inputs_BT)
         real_BT = gold_BT != self.pad
         gold_N = gold_BT[real_BT]
-        total = smoothed_cross_entropy(states_BTD[real_BT], self.model.output.weight, gold_N, self.smoothing)
+        smoothing = self.smoothing if self.training else 0.0
+        total = smoothed_cross_entropy(states_BTD[real_BT], self.model.output.weight, gold_N, smoothing)
         return total, torch.tensor(gold_N.numel(), device=total.device)
