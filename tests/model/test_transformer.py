@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from mt.config.schema import ModelConfig
 from mt.model.loss import LossOfBatch
 from mt.model.positions import sinusoids
-from mt.model.transformer import Transformer
+from mt.model.transformer import Transformer, attention_mask
 from tests.model.untrained import DIM, FFN, PAD, VOCAB, Ids, batch, gradients, sentences, small_transformer
 
 NORMS = pytest.mark.parametrize("pre_norm", [True, False], ids=["pre", "post"])
@@ -75,6 +75,13 @@ def test_what_stands_in_padding_changes_nothing(pre_norm: bool) -> None:
     assert torch.equal(model.decode(changed_BSD, allowed_BS, ids.inputs_BT)[real_BT], expected)
     filled_BSD = memory_BSD.masked_fill(~allowed_BS[:, :, None], 1e3)
     assert torch.equal(model.decode(filled_BSD, allowed_BS, ids.inputs_BT)[real_BT], expected)
+
+
+def test_a_row_without_a_real_position_may_look_at_its_padding_others_never() -> None:
+    """Kernels differ in what they make of a row that may look nowhere: NaN, or zeros."""
+    allowed_BS = torch.tensor([[True, False, False], [False, False, False], [True, True, True]])
+    expected = torch.tensor([[True, False, False], [True, True, True], [True, True, True]])
+    assert torch.equal(attention_mask(allowed_BS), expected[:, None, None])
 
 
 @NORMS
