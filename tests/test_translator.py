@@ -6,6 +6,7 @@ import json
 import math
 import random
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -79,7 +80,7 @@ def test_neither_batches_nor_windows_nor_neighbours_matter(translator: Translato
 def test_a_window_is_read_when_it_is_needed(translator: Translator) -> None:
     read = 0
 
-    def lines() -> list[str]:
+    def lines() -> Iterator[str]:
         nonlocal read
         for line in LINES:
             read += 1
@@ -258,7 +259,9 @@ def test_text_without_spaces_is_cut_anywhere_but_no_shorter_than_need_be(tokeniz
     assert min(lengths) >= 45
 
 
-@pytest.mark.parametrize("unit", ["bage depe fide . ", "bagedepefide ", "bagedepefide", "漢字"], ids=["sentences", "words", "letters", "cjk"])
+@pytest.mark.parametrize(
+    "unit", ["bage depe fide . ", "bagedepefide ", "bagedepefide", "漢字"], ids=["sentences", "words", "letters", "cjk"]
+)
 def test_a_very_long_line_is_cut_in_a_moment(tokenizers: dict[str, Tokenizer], unit: str) -> None:
     line = unit * (200_000 // len(unit.encode()))
     began = time.process_time()
@@ -316,7 +319,8 @@ def test_a_part_with_fewer_hypotheses_lends_its_last(translator: Translator) -> 
         return Hypothesis.ended(translator.tokenizers.tgt.encode(word), log_prob=log_prob, length_penalty=0.0, truncated=False)
 
     parts = [[hypothesis("dirkan", -1.0), hypothesis("gonmir", -2.0)], [hypothesis("pallen", -3.0)]]
-    assert [(text, h.score) for text, h in translator.joined(parts, length_penalty=0.0)] == [("dirkan pallen", -4.0), ("gonmir pallen", -5.0)]
+    joined = translator.joined(parts, length_penalty=0.0)
+    assert [(text, h.score) for text, h in joined] == [("dirkan pallen", -4.0), ("gonmir pallen", -5.0)]
 
 
 # ── loading ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -338,10 +342,11 @@ def test_a_path_may_be_text(run: RunDir) -> None:
     assert Translator.load(str(run.path)).config == Translator.load(run.path).config
 
 
-@pytest.mark.parametrize("precision", ["bf16", "fp32", None])
-def test_precision_is_that_of_the_weights(run: RunDir, precision: str | None) -> None:
+@pytest.mark.parametrize(
+    ("precision", "wanted"), [("bf16", torch.bfloat16), ("fp16", torch.float16), ("fp32", torch.float32), (None, torch.float32)]
+)
+def test_precision_is_that_of_the_weights(run: RunDir, precision: str | None, wanted: torch.dtype) -> None:
     translator = Translator.load(run.path, precision=precision)
-    wanted = torch.bfloat16 if precision == "bf16" else torch.float32
     assert {parameter.dtype for parameter in translator.model.parameters()} == {wanted}
     assert len(translator.translate(["bage .", ""])) == 2
 

@@ -58,11 +58,12 @@ def mt(*words: str | Path, stdin: bytes = b"", typed: BinaryIO | None = None) ->
         "stdout": io.TextIOWrapper(out, encoding="ascii"),
         "stderr": io.TextIOWrapper(err, encoding="ascii"),
     }
-    with pytest.MonkeyPatch.context() as patch, pytest.raises(SystemExit) as end:
+    with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "argv", ["mt", *map(str, words)])
         for name, stream in streams.items():
             patch.setattr(sys, name, stream)
-        app.main()
+        with pytest.raises(SystemExit) as end:
+            app.main()
     for name in ("stdout", "stderr"):
         streams[name].flush()
     assert isinstance(end.value.code, int)
@@ -70,7 +71,7 @@ def mt(*words: str | Path, stdin: bytes = b"", typed: BinaryIO | None = None) ->
 
 
 def lively_run(folder: Path, *overrides: str, checkpoints: Sequence[int] = (1,)) -> RunDir:
-    """A run of an untrained model with large weights: it makes something of each line, often up to the length limit, and means nothing by it.
+    """A run of an untrained model with large weights: it makes something of each line, often up to the length limit.
 
     Its checkpoints differ; the first is `best`, the last is `last`.
     """

@@ -28,7 +28,7 @@ class Dropout(nn.Module):
     def __init__(self, p: float) -> None:
         super().__init__()
         self.p = p
-        self.dropped = round(p * STEPS)
+        self.dropped = min(round(p * STEPS), STEPS - 1)
 
     def forward(self, x: Tensor) -> Tensor:
         """Any shape in, the same shape out."""

@@ -137,6 +137,8 @@ def validate(state: State, validator: Validator, *, cfg: TrainConfig, epoch: int
     with state.evaluated():
         found = validator(state.loss)
     progress, metric = state.progress, cfg.early_stopping.metric
+    if progress.metric != metric:  # another one since the run was resumed: their scores cannot be compared
+        progress.metric, progress.best, progress.stale = metric, None, 0
     best = better(metric, found.scores[metric], progress.best)
     progress.best = found.scores[metric] if best else progress.best
     progress.stale = 0 if best else progress.stale + 1

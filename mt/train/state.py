@@ -34,12 +34,12 @@ class Progress:
     skipped: int = 0
     """Updates skipped, in all."""
     skipped_in_a_row: int = 0
+    metric: str | None = None
+    """What decided at the newest validation; None before the first."""
     best: float | None = None
-    """Best score so far of the metric that decides."""
+    """Best score of it so far."""
     stale: int = 0
     """Validations since then."""
-    validated: int = 0
-    """Update of the newest validation."""
     ended: str | None = None
     """Why the run is over, if it is."""
     journal_bytes: int = 0

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 
 import pytest
 
@@ -14,7 +13,7 @@ from mt.translator import Translator
 from tests import toy
 from tests.runs import train
 
-FOREIGN = {"mäka": "grün", "søto": "漢字"}
+FOREIGN = {"mäka": "grän", "søto": "漢字"}
 """Words of the toy language beside those of tests/toy.py; their letters are in no eight-bit code page together."""
 
 
@@ -32,11 +31,12 @@ def sentences(count: int, *, seed: int) -> list[str]:
 
 @dataclass(frozen=True)
 class ToyRun:
-    """A run that has learnt the toy language, each word one piece; what was never seen is an unknown, for it has no bytes."""
+    """A run that has learnt the toy language, a piece a word. Without bytes, what it never saw is unknown; a line has 10 pieces at most."""
 
     run: RunDir
+    """Holds checkpoints of 200 updates and of 400, the best; its config and corpora are one directory up."""
     test: list[str]
-    """Source sentences it was not trained on."""
+    """Source sentences, not those it was trained on."""
 
     @cached_property
     def translator(self) -> Translator:
@@ -51,6 +51,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> ToyRun:
         toy.write_lines(folder / f"{name}.src", lines)
         toy.write_lines(folder / f"{name}.trg", map(right, lines))
     settings = {
+        "data.max_pieces": 10,
         "tokenizer": "{vocab_size: 1000, byte_fallback: false}",
         "train.batch_tokens": 320,
         "train.max_updates": 400,
@@ -64,5 +65,5 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> ToyRun:
     toy_run = ToyRun(RunDir(folder / "run"), texts["test"])
     found = [translation.text for translation in toy_run.translator.translate(toy_run.test)]
     wrong = sum(translation != right(source) for source, translation in zip(toy_run.test, found, strict=True))
-    assert wrong <= 1, f"{wrong} of {len(found)} test lines are wrong: the cases below mean nothing"
+    assert wrong <= 1, f"{wrong} of {len(found)} test lines are wrong: the cases would mean nothing"
     return toy_run

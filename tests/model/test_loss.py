@@ -118,6 +118,13 @@ def test_loss_of_a_batch_is_the_sum_of_the_losses_of_its_pairs() -> None:
     assert int(count) == sum(int(n) for _, n in alone)
 
 
+def test_labels_are_smoothed_in_training_only() -> None:
+    ids = batch(SOURCES, TARGETS)
+    smoothed, plain = (LossOfBatch(small_transformer(), smoothing=smoothing, pad=PAD) for smoothing in (0.1, 0.0))
+    assert not torch.equal(smoothed.train()(*ids)[0], plain.train()(*ids)[0])
+    assert torch.equal(smoothed.eval()(*ids)[0], plain.eval()(*ids)[0])
+
+
 def test_a_batch_in_bf16_autocast_trains() -> None:
     model, ids = small_transformer().float().train(), batch(SOURCES, TARGETS)
     module = LossOfBatch(model, smoothing=0.1, pad=PAD)

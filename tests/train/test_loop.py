@@ -298,6 +298,18 @@ def test_no_patience_is_endless_patience(run: RunDir) -> None:
     assert patience_lost(tiny.state(), tiny.cfg(early_stopping={"patience": 0})) is None
 
 
+def test_another_metric_on_resume_starts_its_own_count(run: RunDir) -> None:
+    """A loss of 3 is neither better nor worse than a BLEU of 2."""
+    state = tiny.state()
+    first: Any = {"plan": {"last_update": 2, "validate_every": 1}}
+    list(events(state, run, validator=tiny.Scripted("bleu", [2.0, 1.0]), **first))
+    state.progress.ended = None
+    second: Any = {"plan": {"last_update": 4, "validate_every": 1}, "early_stopping": {"metric": "loss"}}
+    list(events(state, run, validator=tiny.Scripted("loss", [3.0, 4.0]), **second))
+    assert run.names()["best"] == "step-00000003"
+    assert (state.progress.best, state.progress.stale) == (3.0, 1)
+
+
 def test_nothing_but_skipped_updates_ends_the_run_with_an_error(run: RunDir) -> None:
     state = tiny.state()
     break_gradients(state, when=lambda: state.progress.update >= 4)
