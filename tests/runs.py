@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,6 +17,18 @@ from mt.config.schema import Config
 from mt.rundir import RunDir
 from mt.train.events import Event, Update
 from mt.train.run import train_run
+from tests import toy
+
+
+def four_updates(folder: Path, *overrides: str) -> Config:
+    """A short run of a tiny model on the corpus in the folder."""
+    short = ("train.max_updates=4", "train.save_every=2", "train.validation={every: 2, samples: 1}", "decode.max_length_factor=0.5")
+    return toy.config(folder, *toy.TINY, *short, *overrides)
+
+
+def final_test(folder: Path) -> str:
+    """The override that makes the test set of the folder one of the config."""
+    return f"data.test.final={{src: {folder}/test.src, tgt: {folder}/test.trg}}"
 
 
 class Done(NamedTuple):
@@ -38,23 +51,29 @@ def train(config: Config, *, resume: bool = False, overwrite: bool = False, dry_
 def mt(*words: str | Path, capsys: pytest.CaptureFixture[str]) -> Done:
     """The real command line, `mt` and these words; the lines are those of stderr."""
     capsys.readouterr()
-    with pytest.MonkeyPatch.context() as patch, pytest.raises(SystemExit) as end:
+    with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "argv", ["mt", *map(str, words)])
-        app.main()
+        with pytest.raises(SystemExit) as end:
+            app.main()
     code = end.value.code
     assert isinstance(code, int)
     return Done(code, capsys.readouterr().err.splitlines())
 
 
 class Silent:
-    """Stands in for the console; `at_update` is called after each update with its number."""
+    """Stands in for the console; `at_update`, if given, is called after each update with its number."""
 
-    def __init__(self, at_update: Any = lambda number: None) -> None:
+    def __init__(self, at_update: Callable[[int], object] | None = None) -> None:
         self.at_update = at_update
 
     def __call__(self, event: Event) -> None:
-        if isinstance(event, Update):
+        if self.at_update and isinstance(event, Update):
             self.at_update(event.update)
+
+
+def tree(folder: Path) -> dict[str, bytes]:
+    """Every file below."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
 def journal(run: RunDir) -> list[dict[str, Any]]:

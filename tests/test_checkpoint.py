@@ -24,7 +24,8 @@ WEIGHTS = {"a.weight": torch.arange(6.0).view(2, 3), "a.bias": torch.tensor([-1.
 
 
 def save(path: Path, **extra: Any) -> None:
-    save_checkpoint(path, **{"weights": WEIGHTS, "state": {"progress": {"update": 7}}, "trainer": {"generator": torch.get_rng_state()}, **extra})
+    standard = {"weights": WEIGHTS, "state": {"progress": {"update": 7}}, "trainer": {"generator": torch.get_rng_state()}}
+    save_checkpoint(path, **{**standard, **extra})
 
 
 def equal(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:

@@ -123,8 +123,9 @@ def test_a_run_in_use_is_refused_until_its_process_is_dead(run: RunDir, other: s
         assert run.lock_file.read_text(encoding="utf-8") == str(os.getpid())
 
 
-@pytest.mark.parametrize("left", ["", "not a number", str(os.getpid())], ids=["empty", "garbage", "own number, as after a restart of a container"])
+@pytest.mark.parametrize("left", ["", "not a number", str(os.getpid())], ids=["empty", "garbage", "own number"])
 def test_a_lock_that_nobody_holds_is_ignored(run: RunDir, left: str) -> None:
+    """The own number: after a restart of its container a process often has the one it had before."""
     run.lock_file.write_text(left, encoding="utf-8")
     with run.lock():
         pass
@@ -145,7 +146,8 @@ def test_a_lock_released_while_it_is_looked_at(run: RunDir, monkeypatch: pytest.
 
 def test_a_directory_that_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x", encoding="utf-8")
-    with pytest.raises(RunError, match=r"file/run: cannot be made .Not a directory.; give another --run-dir"), RunDir(tmp_path / "file" / "run").lock():
+    run = RunDir(tmp_path / "file" / "run")
+    with pytest.raises(RunError, match=r"file/run: cannot be made .Not a directory.; give another --run-dir"), run.lock():
         pass
 
 

@@ -52,6 +52,11 @@ def with_most(translator: Translator, most: int) -> Translator:
     return Translator(translator.model, translator.tokenizers, config=config, device=torch.device("cpu"))
 
 
+def hypothesis(token: int, count: int, log_prob: float) -> Hypothesis:
+    """So many times one id."""
+    return Hypothesis.ended([token] * count, log_prob=log_prob, length_penalty=1.0, truncated=False)
+
+
 def outputs(translations: list[Translation]) -> list[list[tuple[str, list[int]]]]:
     return [[(text, found.ids) for text, found in one.hypotheses] for one in translations]
 
@@ -314,13 +319,18 @@ def test_parts_are_joined_as_the_language_joins_sentences(translator: Translator
     assert [text for text, _ in other.joined(parts, length_penalty=1.0)] == [f"dirkan{glue}pallen"]
 
 
-def test_a_part_with_fewer_hypotheses_lends_its_last(translator: Translator) -> None:
-    def hypothesis(word: str, log_prob: float) -> Hypothesis:
-        return Hypothesis.ended(translator.tokenizers.tgt.encode(word), log_prob=log_prob, length_penalty=0.0, truncated=False)
+def test_hypotheses_of_parts_are_put_together_rank_by_rank(translator: Translator) -> None:
+    """A part with fewer lends its last."""
+    parts = [[hypothesis(9, 1, -1.0), hypothesis(8, 1, -2.0)], [hypothesis(7, 1, -3.0)]]
+    assert [(h.ids, h.score) for _, h in translator.joined(parts, length_penalty=0.0)] == [([9, 7], -4.0), ([8, 7], -5.0)]
 
-    parts = [[hypothesis("dirkan", -1.0), hypothesis("gonmir", -2.0)], [hypothesis("pallen", -3.0)]]
-    joined = translator.joined(parts, length_penalty=0.0)
-    assert [(text, h.score) for text, h in joined] == [("dirkan pallen", -4.0), ("gonmir pallen", -5.0)]
+
+def test_the_best_whole_need_not_be_made_of_the_best_parts(translator: Translator) -> None:
+    parts = [[hypothesis(9, 1, -1.0), hypothesis(8, 9, -6.0)], [hypothesis(7, 9, -9.0), hypothesis(6, 0, -1.0)]]
+    assert all(best.score > second.score for best, second in parts)
+    (_, first), (_, second) = translator.joined(parts, length_penalty=1.0)
+    assert (first.score, second.score) == pytest.approx((-7 / 11, -10 / 12))
+    assert first.ids == [8] * 9
 
 
 # ── loading ─────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -1,4 +1,4 @@
-"""A toy language pair in which the right translation of every sentence is known: invented words, one to one, in order, the full stop stays."""
+"""A toy language pair whose every right translation is known: invented words, one to one, in order; the full stop stays."""
 
 from __future__ import annotations
 
@@ -21,10 +21,17 @@ TINY = ("model.dim=16", "model.ffn=32", "model.heads=2", "model.encoder_layers=1
 
 def lexicon(words: int = 24) -> dict[str, str]:
     """So many source words (60 at most) with their translation; the sides share letters and no word."""
-    c, v = CONSONANTS, VOWELS
-    sources = [c[i % 12] + v[i % 5] + c[(5 * i + 3) % 12] + v[(i // 5 + 1) % 5] for i in range(words)]
-    targets = [c[(7 * i + 1) % 12] + v[(3 * i + 2) % 5] + "rlns"[i % 4] + c[(i + 4) % 12] + v[i % 5] + "nrtl"[i // 2 % 4] for i in range(words)]
-    return dict(zip(sources, targets, strict=True))
+
+    def c(i: int) -> str:
+        return CONSONANTS[i % 12]
+
+    def v(i: int) -> str:
+        return VOWELS[i % 5]
+
+    return {
+        c(i) + v(i) + c(5 * i + 3) + v(i // 5 + 1): c(7 * i + 1) + v(3 * i + 2) + "rlns"[i % 4] + c(i + 4) + v(i) + "nrtl"[i // 2 % 4]
+        for i in range(words)
+    }
 
 
 def translation(sentence: str) -> str:

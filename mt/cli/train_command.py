@@ -31,8 +31,11 @@ def train(
     Ctrl-C (or SIGTERM) finishes the update and saves; --resume goes on from there. At the end the test sets of the config are scored.
     """
     from mt.config.load import load
+    from mt.errors import ConfigError
     from mt.train.run import train_run
 
+    if resume and overwrite:
+        raise ConfigError("--resume goes on with a run, --overwrite replaces it: give one of them")
     changes = [*(overrides or ()), *([f"run_dir={json.dumps(str(run_dir.resolve()), ensure_ascii=False)}"] if run_dir else [])]
     loaded = load(config, changes)
     for warning in loaded.warnings:

@@ -28,11 +28,13 @@ def speed(updates: Any) -> float:
 class Console:
     """A progress bar in a terminal; elsewhere a plain line every half minute. Validations and the end are lines in both."""
 
-    def __init__(self, *, total: int | None, done: int, minutes: float | None, stream: TextIO | None = None) -> None:
+    def __init__(
+        self, *, total: int | None, minutes: float | None, done: int = 0, seconds: float = 0.0, stream: TextIO | None = None
+    ) -> None:
+        """`total` updates and `minutes` are the limits of the run, of which `done` and `seconds` are behind it already."""
         self.stream = stream or sys.stderr
-        self.total, self.minutes = total, minutes
+        self.total, self.minutes, self.seconds = total, minutes, seconds
         self.recent: deque[Update] = deque(maxlen=RECENT)
-        self.seconds = 0.0
         self.next_line = time.monotonic() + LINE_EVERY
         self.bar = tqdm(total=total, initial=done, unit="update", file=self.stream, disable=not self.stream.isatty(), dynamic_ncols=True)
 
@@ -42,6 +44,7 @@ class Console:
             case Update():
                 self.update(event)
             case Validated():
+                self.seconds += event.seconds
                 self.say(validation_line(event))
                 for sample in event.samples:
                     self.say(
@@ -52,10 +55,11 @@ class Console:
             case Ended():
                 self.bar.close()
                 skipped = f", {event.skipped} skipped" if event.skipped else ""
-                self.say(f"ended after {event.reason}: {event.update} updates{skipped}, {event.seconds / 60:.1f} minutes")
+                self.say(f"ended at update {event.update}: {event.reason}{skipped}, {event.seconds / 60:.1f} minutes")
 
     def update(self, event: Update) -> None:
         """Move the bar, or print a line when it is time."""
+        self.seconds += event.seconds
         if event.skipped:  # its loss is left out of the mean, being no number
             self.say(f"update skipped after {event.update}: loss {event.loss:g}, gradient norm {event.norm:g}")
             return
@@ -63,18 +67,18 @@ class Console:
         loss = sum(u.loss * u.tokens for u in self.recent) / sum(u.tokens for u in self.recent)
         text = f"loss {loss:.3f}, lr {event.lr:.2e}, {speed(self.recent):.0f} tokens/s"
         if self.stream.isatty():
-            self.bar.set_postfix_str(text, refresh=False)
+            self.bar.set_postfix_str(text if self.total else text + self.eta(event), refresh=False)
             self.bar.update()
         elif time.monotonic() >= self.next_line:
             self.next_line = time.monotonic() + LINE_EVERY
             self.say(f"update {event.update}{f' of {self.total}' if self.total else ''}, epoch {event.epoch + 1}, {text}{self.eta(event)}")
 
     def eta(self, event: Update) -> str:
-        """How long the updates that are left will take."""
-        if not self.total:
-            return ""
+        """How long it is to the first limit, as far as that can be told."""
         each = sum(u.seconds for u in self.recent) / len(self.recent)
-        return f", {each * (self.total - event.update) / 60:.0f} minutes to go"
+        left = [each * (self.total - event.update)] if self.total else []
+        left += [60 * self.minutes - self.seconds] if self.minutes else []
+        return f", {max(0.0, min(left)) / 60:.0f} minutes to go" if left else ""
 
     def say(self, line: str) -> None:
         """A line that stays, above the bar."""
@@ -120,7 +124,7 @@ def finite(value: Any) -> Any:
 
 
 class TensorBoard:
-    """Scalars of every update and validation, and the sample translations as text."""
+    """Scalars of every update that was made and of every validation, and the sample translations as text."""
 
     def __init__(self, run: RunDir, *, purge_from: int | None = None) -> None:
         from torch.utils.tensorboard import SummaryWriter
@@ -130,7 +134,7 @@ class TensorBoard:
     def __call__(self, event: Event) -> None:
         """Write an event."""
         match event:
-            case Update():
+            case Update(skipped=False):
                 values = {"loss": event.loss, "lr": event.lr, "gradient_norm": event.norm, "loss_scale": event.scale}
                 values |= {"tokens_per_second": speed([event]), "real_tokens": (event.tokens + event.src_tokens) / event.padded}
                 for name, value in values.items():

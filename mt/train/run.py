@@ -109,7 +109,7 @@ def train(prepared: Prepared, *, say: Say) -> int:
                 file.truncate(progress.journal_bytes)
     if state.device.type == "cpu":
         keep_freed_memory()
-    console = Console(total=prepared.plan.last_update, done=progress.update, minutes=cfg.max_minutes)
+    console = Console(total=prepared.plan.last_update, minutes=cfg.max_minutes, done=progress.update, seconds=progress.seconds)
     journal, board = Journal(run), TensorBoard(run, purge_from=progress.update + 1 if progress.update else None)
     try:
         with stop_on(signal.SIGINT, signal.SIGTERM) as stop:

@@ -103,11 +103,13 @@ def test_10_count_mismatch(tmp_path: Path, capsys: pytest.CaptureFixture[str], n
 
 
 def test_16_length_filter(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = [" ".join([*toy.sentences(1, seed=n, shortest=70, longest=70)[0].split()]) for n in range(8)]
-    corpus(tmp_path, "train", "".join(f"{line}\n" for line in words), "".join(f"{toy.translation(line)}\n" for line in words))
+    sources = toy.sentences(8, shortest=70, longest=70)
+    toy.write_lines(tmp_path / "train.src", sources)
+    toy.write_lines(tmp_path / "train.trg", map(toy.translation, sources))
     toy.write_lines(tmp_path / "valid.src", ["bage ."])
     toy.write_lines(tmp_path / "valid.trg", ["dirkan ."])
-    assert_refused(tmp_path, capsys, "train.src: kept 0 of 8 pairs (8 longer than 50 pieces)", "data.max_pieces", changes=("data.max_pieces=50",))
+    expected = "train.src: kept 0 of 8 pairs (8 longer than 50 pieces)", "data.max_pieces"
+    assert_refused(tmp_path, capsys, *expected, changes=("data.max_pieces=50",))
     done = mt(*run_command(tmp_path, "data.max_pieces=1000"), capsys=capsys)
     assert (done.code, done.says("train.src: kept 8 of 8 pairs")) == (0, True)
 

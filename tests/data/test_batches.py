@@ -101,6 +101,10 @@ def test_going_on_from_any_cursor_gives_the_rest(size: int, resumed_at: int, sam
     assert every[-1][1].epoch >= 1, "the test should see the end of an epoch"
 
 
+def unpadded(ids: list[int]) -> list[int]:
+    return [i for i in ids if i != toy.tokenizers().src.pad]
+
+
 def test_another_seed_gives_other_batches() -> None:
     one, other = (drawn(training_data(seed=seed), Cursor(), size=1, count=3) for seed in (1, 2))
     assert one != other
@@ -134,22 +138,20 @@ def test_sampling_is_a_function_of_seed_epoch_and_batch() -> None:
 @pytest.mark.parametrize("side", ["src", "tgt"])
 def test_only_the_sides_asked_for_are_sampled(side: Any) -> None:
     plain, found = sampled(training_data()), sampled(training_data(sample=BpeDropout(bpe_dropout=0.3, sides=[side])))
-    pad = toy.tokenizers().src.pad
-    changed = [
-        [[i for i in row if i != pad] for row in found[origin]] != [[i for i in row if i != pad] for row in plain[origin]] for origin in plain
-    ]
-    column = 0 if side == "src" else 2
-    other = 2 - column
-    assert any(changed)
-    for origin in plain:
-        assert [i for i in found[origin][other] if i != pad] == [i for i in plain[origin][other] if i != pad]
+
+    def changed(column: int) -> list[str]:
+        return [origin for origin in plain if unpadded(plain[origin][column]) != unpadded(found[origin][column])]
+
+    source, inputs, gold = map(changed, range(3))
+    assert (len(source) > 30, len(gold) > 30) == (side == "src", side == "tgt")
+    assert gold == inputs
+    assert gold == [] if side == "src" else source == []
 
 
 def test_where_sampled_pieces_would_be_too_many_the_usual_ones_stay() -> None:
     longest = int(training_data().store.lengths_N2.max())
-    pad = toy.tokenizers().src.pad
     free = sampled(training_data(sample=BpeDropout(bpe_dropout=0.9)))
-    assert max(len(row[0]) for row in free.values()) > longest + 1  # an end mark is not counted
     held = sampled(training_data(sample=BpeDropout(bpe_dropout=0.9), max_pieces=longest))
-    assert max(len([i for i in ids if i != pad]) for row in held.values() for ids in row) <= longest + 1
-    assert any(held[origin] != free[origin] for origin in free)
+    assert max(len(row[0]) for row in free.values()) > longest + 1  # an end mark is not counted
+    assert max(len(unpadded(ids)) for row in held.values() for ids in row) <= longest + 1
+    assert any(unpadded(held[origin][0]) == unpadded(free[origin][0]) for origin in free)  # where there is room, it is sampled

@@ -17,7 +17,8 @@ from mt.data.store import Span
 
 Lengths = NDArray[np.int64]
 
-lengths_of = st.lists(st.tuples(st.integers(1, 30), st.integers(1, 30)), min_size=1, max_size=40).map(lambda rows: np.array(rows, dtype=np.int64))
+sides = st.tuples(st.integers(1, 30), st.integers(1, 30))
+lengths_of = st.lists(sides, min_size=1, max_size=40).map(lambda rows: np.array(rows, dtype=np.int64))
 seeds = st.integers(0, 2**32 - 1)
 
 

@@ -61,7 +61,8 @@ def test_empty_sides_and_long_pairs_are_dropped_and_counted(tmp_path: Path) -> N
     good = pairs("bage depe .", "fide .")
     long = Pair("bage " * 30 + ".", "dirkan .", "train.src:9")
     long_target = Pair("bage .", "dirkan " * 30 + ".", "train.src:10")
-    lines = build(tmp_path / "train", [("train", 1.0, [good[0], Pair("bage .", "\u3000 ", "train.src:7"), long, long_target, good[1]])], max_pieces=20)
+    blank = Pair("bage .", "\u3000 ", "train.src:7")
+    lines = build(tmp_path / "train", [("train", 1.0, [good[0], blank, long, long_target, good[1]])], max_pieces=20)
     assert lines == ["train: kept 2 of 5 pairs (2 longer than 20 pieces, 1 empty side)"]
     assert list(Store(tmp_path / "train").pairs()) == good
 

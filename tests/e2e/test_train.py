@@ -155,7 +155,7 @@ def test_output_without_a_terminal_is_plain_lines_on_stderr(folder: Path, capsys
     done = mt(*quick(folder, "--run-dir", folder / "run", "--set", dev), capsys=capsys)
     assert done.code == 0
     assert done.says("validation at update 1, epoch 1: loss ")
-    assert done.says("ended after 1 updates")
+    assert done.says("ended at update 1: 1 updates")
     assert all(line.isprintable() for line in done.lines)
     assert capsys.readouterr().out == ""
 
@@ -184,3 +184,8 @@ def test_the_config_of_a_run_starts_an_equal_run(folder: Path, capsys: pytest.Ca
     assert mt("train", "--config", one.config, "--run-dir", two.path, "--device", "cpu", capsys=capsys).code == 0
     assert differences(contents(one.step(1)), contents(two.step(1))) == []
     assert load(two.config).config.train == load(one.config).config.train
+
+
+def test_going_on_and_starting_over_exclude_each_other(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    done = mt(*quick(folder, "--run-dir", folder / "run", "--resume", "--overwrite"), capsys=capsys)
+    assert (done.code, done.lines) == (2, ["--resume goes on with a run, --overwrite replaces it: give one of them"])

@@ -39,10 +39,15 @@ def test_it_stands_in_for_the_weights_and_gives_them_back() -> None:
     walk(model, seed=1)
     raw, average = model.weight.detach().clone(), moving.average["weight"].clone()
     parameter = model.weight
-    with pytest.raises(ZeroDivisionError), moving.in_place_of(model):
-        assert torch.equal(model.weight, average)
-        assert model.weight is parameter  # the optimiser holds it
-        raise ZeroDivisionError
+
+    def look_and_fail() -> None:
+        with moving.in_place_of(model):
+            assert torch.equal(model.weight, average)
+            assert model.weight is parameter  # the optimiser holds it
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        look_and_fail()
     assert torch.equal(model.weight, raw)
     assert torch.equal(moving.average["weight"], average)
 

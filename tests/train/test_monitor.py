@@ -17,7 +17,8 @@ from mt.train.monitor import Console, Journal, TensorBoard, speed
 
 
 def made(number: int, **values: Any) -> Update:
-    standard = {"epoch": 0, "loss": 2.0, "lr": 1e-3, "norm": 0.5, "scale": 1.0, "tokens": 100, "src_tokens": 80, "padded": 200, "seconds": 2.0}
+    standard = {"epoch": 0, "loss": 2.0, "lr": 1e-3, "norm": 0.5, "scale": 1.0}
+    standard |= {"tokens": 100, "src_tokens": 80, "padded": 200, "seconds": 2.0}
     return Update(update=number, **{**standard, **values})
 
 
@@ -64,7 +65,7 @@ def test_speed_is_tokens_over_seconds_not_a_mean_of_speeds() -> None:
 
 def test_without_a_terminal_a_plain_line_every_half_minute(clock: Clock) -> None:
     stream = io.StringIO()
-    console = Console(total=200, done=0, minutes=None, stream=stream)
+    console = Console(total=200, minutes=None, stream=stream)
     for number in range(1, 101):
         clock.now += 1.0
         console(made(number))
@@ -77,7 +78,7 @@ def test_without_a_terminal_a_plain_line_every_half_minute(clock: Clock) -> None
 
 def test_the_loss_shown_is_a_mean_over_tokens(clock: Clock) -> None:
     stream = io.StringIO()
-    console = Console(total=None, done=0, minutes=None, stream=stream)
+    console = Console(total=None, minutes=None, stream=stream)
     console(made(1, loss=1.0, tokens=300))
     clock.now = 31.0
     console(made(2, loss=5.0, tokens=100))
@@ -86,7 +87,7 @@ def test_the_loss_shown_is_a_mean_over_tokens(clock: Clock) -> None:
 
 def test_a_skipped_update_is_a_line_and_no_part_of_the_mean(clock: Clock) -> None:
     stream = io.StringIO()
-    console = Console(total=None, done=0, minutes=None, stream=stream)
+    console = Console(total=None, minutes=None, stream=stream)
     console(made(1, loss=3.0))
     console(made(1, loss=math.nan, norm=math.inf, skipped=True))
     clock.now = 31.0
@@ -98,7 +99,7 @@ def test_a_skipped_update_is_a_line_and_no_part_of_the_mean(clock: Clock) -> Non
 
 def test_a_validation_is_a_line_with_its_samples(clock: Clock) -> None:  # noqa: ARG001
     stream = io.StringIO()
-    console = Console(total=None, done=0, minutes=None, stream=stream)
+    console = Console(total=None, minutes=None, stream=stream)
     console(validated(10, epoch=1))
     console(validated(20, epoch=1, best=False, samples=[]))
     assert stream.getvalue().splitlines() == [
@@ -112,25 +113,52 @@ def test_a_validation_is_a_line_with_its_samples(clock: Clock) -> None:  # noqa:
 
 def test_a_loss_without_measure_does_not_overflow() -> None:
     stream = io.StringIO()
-    Console(total=None, done=0, minutes=None, stream=stream)(validated(1, loss=1e6, samples=[]))
+    Console(total=None, minutes=None, stream=stream)(validated(1, loss=1e6, samples=[]))
     assert "perplexity" in stream.getvalue()
 
 
 def test_the_end_says_why_and_how_many_were_skipped() -> None:
     stream = io.StringIO()
-    console = Console(total=None, done=0, minutes=None, stream=stream)
+    console = Console(total=None, minutes=None, stream=stream)
     console(Saved(20, Path("x")))
     console(Ended(20, "2 epochs", 0, 90.0))
     console(Ended(20, "2 epochs", 3, 90.0))
     assert stream.getvalue().splitlines() == [
-        "ended after 2 epochs: 20 updates, 1.5 minutes",
-        "ended after 2 epochs: 20 updates, 3 skipped, 1.5 minutes",
+        "ended at update 20: 2 epochs, 1.5 minutes",
+        "ended at update 20: 2 epochs, 3 skipped, 1.5 minutes",
     ]
+
+
+@pytest.mark.parametrize(
+    ("limits", "told"),
+    [
+        ({"total": 331, "minutes": None}, ", 10 minutes to go"),
+        ({"total": None, "minutes": 5.0}, ", 3 minutes to go"),
+        ({"total": 331, "minutes": 5.0}, ", 3 minutes to go"),
+        ({"total": 91, "minutes": 5.0}, ", 2 minutes to go"),
+        ({"total": None, "minutes": 1.0}, ", 0 minutes to go"),
+        ({"total": None, "minutes": None}, "50 tokens/s"),
+    ],
+)
+@pytest.mark.parametrize("stream", [io.StringIO, Terminal])
+def test_how_long_it_is_to_the_first_limit(clock: Clock, limits: dict[str, Any], told: str, stream: type[io.StringIO]) -> None:
+    """30 updates of 2 seconds after 60 seconds before this process, and one validation of a second."""
+    shown = stream()
+    console = Console(**limits, seconds=60.0, stream=shown)
+    console(validated(1, samples=[]))
+    for number in range(1, 31):
+        clock.now += 1.0
+        console(made(number))
+    if stream is io.StringIO:
+        assert shown.getvalue().splitlines()[-1].endswith(told)
+    elif limits["total"] is None:
+        assert str(console.bar.postfix).endswith(told)
+    console(Ended(30, "x", 0, 1.0))
 
 
 def test_in_a_terminal_a_bar_that_starts_where_the_run_was_resumed() -> None:
     stream = Terminal()
-    console = Console(total=40, done=30, minutes=None, stream=stream)
+    console = Console(total=40, minutes=None, done=30, stream=stream)
     console(made(31))
     console(validated(31))
     assert console.bar.n == 31
@@ -197,6 +225,7 @@ def test_the_scalars_are_those_of_the_events(run: RunDir) -> None:
     board = TensorBoard(run)
     for event in (made(1, loss=3.0), made(2, loss=2.5, lr=2e-3, scale=512.0), validated(2), Saved(2, Path("x")), Ended(2, "x", 0, 1.0)):
         board(event)
+    board(made(2, loss=math.nan, skipped=True))  # would take the place of what was made
     board.close()
     found = read_back(run)
     assert curve(found, "train/loss") == [(1, 3.0), (2, 2.5)]

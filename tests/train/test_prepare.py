@@ -235,11 +235,16 @@ def test_a_new_run_takes_the_place_of_the_old_one(old: RunDir) -> None:
 @pytest.mark.parametrize("error", [DataError("x"), KeyboardInterrupt(), ZeroDivisionError()], ids=repr)
 def test_if_that_fails_the_old_one_is_back(old: RunDir, error: BaseException) -> None:
     before = tree(old.path)
-    with pytest.raises(type(error)), fresh(old):
-        old.data.mkdir()
-        (old.data / "train").write_text("new", encoding="utf-8")
-        old.config.write_text("new", encoding="utf-8")
-        raise error
+
+    def fail_half_way() -> None:
+        with fresh(old):
+            old.data.mkdir()
+            (old.data / "train").write_text("new", encoding="utf-8")
+            old.config.write_text("new", encoding="utf-8")
+            raise error
+
+    with pytest.raises(type(error)):
+        fail_half_way()
     assert tree(old.path) == before
     assert not old.data.exists()
     assert not old.replaced.exists()

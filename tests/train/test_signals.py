@@ -19,9 +19,11 @@ def test_a_signal_is_noted_and_nothing_is_interrupted(number: signal.Signals, co
 
 
 def test_a_second_ctrl_c_interrupts_at_once() -> None:
-    with pytest.raises(KeyboardInterrupt), stop_on(signal.SIGINT, signal.SIGTERM):
+    with stop_on(signal.SIGINT, signal.SIGTERM) as stop:
         os.kill(os.getpid(), signal.SIGTERM)
-        os.kill(os.getpid(), signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
+        assert stop.exit_code == 143
 
 
 def test_afterwards_signals_do_what_they_did_before() -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 from typing import Any
 
@@ -93,3 +94,9 @@ class Scripted:
         self.calls += 1
         scores = {"loss": 1.0, "bleu": 10.0, "chrf": 20.0, self.metric: next(self.scores)}
         return Validation(loss=scores["loss"], tokens=9, scores=scores, signatures={}, samples=[], seconds=0.0)
+
+
+def break_gradients(state: State, *, when: Callable[[], bool] = lambda: True) -> None:
+    """Let a gradient be infinite whenever `when` says so."""
+    parameter = next(iter(state.model.parameters()))
+    parameter.register_hook(lambda grad: torch.full_like(grad, math.inf) if when() else grad)

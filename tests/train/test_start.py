@@ -1,0 +1,199 @@
+"""What is in the run directory already: refused, resumed or replaced; and a run that cannot start leaves nothing behind."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mt.config.load import load
+from mt.errors import ConfigError, DataError, RunError
+from mt.rundir import RunDir
+from tests.runs import Done, Silent, contents, differences, final_test, four_updates, journal, train, tree
+
+pytestmark = pytest.mark.usefixtures("quiet")
+
+
+# ── an existing directory ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_run_is_not_touched_unless_that_is_asked_for(finished: tuple[Path, Done]) -> None:
+    folder = finished[0]
+    before = tree(folder / "run")
+    with pytest.raises(RunError, match=r"run: there is a run here; go on with --resume, start over with --overwrite"):
+        train(four_updates(folder))
+    assert tree(folder / "run") == before
+
+
+def test_overwrite_starts_over(copied: tuple[Path, str], tmp_path: Path) -> None:
+    folder, run_dir = copied
+    assert train(four_updates(folder, run_dir, "train.max_updates=1"), overwrite=True).code == 0
+    run = RunDir(tmp_path / "copy")
+    assert run.steps() == [1]
+    assert not run.reports.exists()
+    assert [path.name for path in tmp_path.iterdir()] == ["copy"]
+
+
+def test_what_is_no_run_is_left_alone(folder: Path) -> None:
+    (folder / "run").mkdir()
+    (folder / "run" / "thesis.tex").write_text("x", encoding="utf-8")
+    for flags in ({}, {"overwrite": True}, {"resume": True}):
+        with pytest.raises(RunError, match=r"run: not a run, but not empty either .it holds thesis.tex."):
+            train(four_updates(folder), **flags)
+    shutil.rmtree(folder / "run")
+    (folder / "run").write_text("x", encoding="utf-8")
+    with pytest.raises(RunError, match="run: is a file"):
+        train(four_updates(folder))
+
+
+def test_what_a_killed_preparation_left_is_no_hindrance(folder: Path) -> None:
+    run = RunDir(folder / "run")
+    run.data.mkdir(parents=True)
+    run.lock_file.write_text("999999999", encoding="utf-8")
+    for debris in (run.data / "train.partial", run.path / "tokenizer.model", run.path / ".config.yaml.0a1b2c3d.partial"):
+        debris.write_bytes(b"half")
+    assert train(four_updates(folder, "data.dev=none", "train.max_updates=1")).code == 0
+    assert {path.name for path in run.path.iterdir()} == {
+        *("config.yaml", "tokenizer.model", "data", "journal.jsonl", "tensorboard", "checkpoints")
+    }
+
+
+def test_a_run_in_use_is_refused(copied: tuple[Path, str], tmp_path: Path) -> None:
+    folder, run_dir = copied
+    run = RunDir(tmp_path / "copy")
+    run.lock_file.write_text(str(os.getppid()), encoding="utf-8")
+    before = tree(run.path)
+    for flags in ({"resume": True}, {"overwrite": True}):
+        with pytest.raises(RunError, match=f"in use by process {os.getppid()}"):
+            train(four_updates(folder, final_test(folder), run_dir), **flags)
+    assert tree(run.path) == before
+
+
+# ── resume ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_finished_run_says_so(copied: tuple[Path, str], tmp_path: Path) -> None:
+    folder, run_dir = copied
+    run = RunDir(tmp_path / "copy")
+    before = {name: content for name, content in tree(run.path).items() if not name.startswith("reports")}
+    done = train(four_updates(folder, final_test(folder), run_dir), resume=True)
+    assert done.code == 0
+    assert done.says("is finished already (4 updates)")
+    assert {name: content for name, content in tree(run.path).items() if not name.startswith("reports")} == before | {
+        "config.yaml": run.config.read_bytes()
+    }
+
+
+def test_a_run_that_is_not_there_is_started(folder: Path) -> None:
+    assert train(four_updates(folder, "data.dev=none"), resume=True).code == 0
+    assert RunDir(folder / "run").steps() == [2, 4]
+
+
+def test_a_finished_run_goes_on_to_a_later_end(copied: tuple[Path, str], tmp_path: Path) -> None:
+    folder, run_dir = copied
+    longer = ("train.max_updates=6", "train.schedule.warmup=50")
+    assert train(four_updates(folder, *longer, f"run_dir={tmp_path / 'whole'}", final_test(folder))).code == 0
+    assert train(four_updates(folder, *longer, run_dir, final_test(folder)), resume=True).code == 0
+    whole, extended = RunDir(tmp_path / "whole"), RunDir(tmp_path / "copy")
+    assert differences(contents(whole.step(6)), contents(extended.step(6))) == []
+    assert load(extended.config).config.train.max_updates == 6
+    assert journal(whole) == journal(extended)
+
+
+def test_changed_settings_are_refused_all_at_once(copied: tuple[Path, str], tmp_path: Path) -> None:
+    folder, run_dir = copied
+    before = tree(tmp_path / "copy")
+    with pytest.raises(ConfigError) as caught:
+        train(four_updates(folder, final_test(folder), run_dir, "train.seed=2", "model.dropout=0.5", "train.keep=1"), resume=True)
+    assert [line.split(" changed: ")[0].split()[-1] for line in caught.value.problems[:-1]] == ["model.dropout", "train.seed"]
+    assert tree(tmp_path / "copy") == before
+
+
+def test_changed_data_is_refused_by_name(folder: Path) -> None:
+    train(four_updates(folder, "train.max_updates=2"))
+    before = tree(folder / "run")
+    with (folder / "train.trg").open("a", encoding="utf-8") as file:
+        file.write("one more\n")
+    with pytest.raises(RunError, match=f"cannot resume, the data changed: {folder / 'train.trg'}"):
+        train(four_updates(folder), resume=True)
+    assert tree(folder / "run") == before
+
+
+def test_training_text_that_is_gone_does_no_harm(folder: Path) -> None:
+    train(four_updates(folder, "train.max_updates=2"))
+    (folder / "train.src").unlink()
+    assert train(four_updates(folder), resume=True).code == 0
+    assert RunDir(folder / "run").names()["last"] == "step-00000004"
+
+
+def test_killed_before_its_first_checkpoint_it_starts_over_and_says_so(folder: Path) -> None:
+    class KilledError(BaseException):
+        pass
+
+    def kill(number: int) -> None:
+        if number == 1:
+            raise KilledError
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("mt.train.run.Console", lambda **_: Silent(kill))
+        with pytest.raises(KilledError):
+            train(four_updates(folder))
+    run = RunDir(folder / "run")
+    assert len(journal(run)) == 1
+    done = train(four_updates(folder), resume=True)
+    assert done.code == 0
+    assert done.says("was stopped before its first checkpoint, starting over")
+    assert [event["update"] for event in journal(run) if event["event"] == "update"] == [1, 2, 3, 4]
+
+
+def test_when_a_checkpoint_cannot_be_written(folder: Path, finished: tuple[Path, Done]) -> None:
+    def full(*_: Any, **__: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    def fill(number: int) -> None:
+        if number == 3:
+            patch.setattr("mt.checkpoint.save_file", full)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("mt.train.run.Console", lambda **_: Silent(fill))
+        with pytest.raises(RunError, match="step-00000004: cannot be saved .No space left on device."):
+            train(four_updates(folder))
+    run = RunDir(folder / "run")
+    assert (run.steps(), run.names()["last"], run.lock_file.exists()) == ([2], "step-00000002", False)
+    assert train(four_updates(folder), resume=True).code == 0
+    assert differences(contents(run.step(4)), contents(RunDir(finished[0] / "run").step(4))) == []
+
+
+# ── nothing is left behind ──────────────────────────────────────────────────────────────────────────────────────────
+
+TROUBLE = {
+    "no such file": ("data.train.0.src=nowhere.src", "nowhere.src"),
+    "dev of other length": ("data.dev.tgt={folder}/test.trg", "4 lines, .* has 3"),
+    "test of other length": ("data.test.x={{src: {folder}/test.src, tgt: {folder}/valid.trg}}", "3 lines, .* has 4"),
+    "everything too long": ("data.max_pieces=1", "kept 0 of 40 pairs .40 longer than 1 piece"),
+    "no such device": ("train.precision=fp16", "fp16 needs a CUDA device"),
+}
+
+
+@pytest.mark.parametrize("name", TROUBLE)
+def test_a_run_that_cannot_start_leaves_nothing_behind(folder: Path, name: str) -> None:
+    override, message = TROUBLE[name]
+    before = tree(folder)
+    with pytest.raises((DataError, ConfigError), match=message):
+        train(four_updates(folder, f"run_dir={folder}/deep/er/run", override.format(folder=folder)))
+    assert tree(folder) == before
+    assert not (folder / "deep").exists()
+
+
+@pytest.mark.parametrize("name", ["everything too long", "no such device"])
+def test_then_a_run_that_was_to_be_overwritten_is_still_there(copied: tuple[Path, str], tmp_path: Path, name: str) -> None:
+    folder, run_dir = copied
+    before = tree(tmp_path)
+    override, message = TROUBLE[name]
+    with pytest.raises((DataError, ConfigError), match=message):
+        train(four_updates(folder, run_dir, override), overwrite=True)
+    assert tree(tmp_path) == before
+    assert train(four_updates(folder, final_test(folder), run_dir), resume=True).says("is finished already")
