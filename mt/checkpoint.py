@@ -82,6 +82,8 @@ def read_state(path: Path) -> dict[str, Any]:
         state: dict[str, Any] = json.loads((path / "state.json").read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise RunError(f"{path}: not a whole checkpoint ({error})") from None
+    if not isinstance(state, dict):
+        raise RunError(f"{path}: not a whole checkpoint (its state.json is no object)")
     if state.get("format") != FORMAT:
         raise RunError(f"{path}: written in format {state.get('format')}, this version of mt reads format {FORMAT}; update mt")
     return state

@@ -30,6 +30,11 @@ MAX_LINE_BYTES = 16 * 2**20
 CHUNK_BYTES = 2**18
 BOM = b"\xef\xbb\xbf"
 UTF16_BOMS = b"\xff\xfe", b"\xfe\xff"
+UTF16 = re.compile(rb"(?:[^\0]\0){4}|(?:\0[^\0]){4}")  # without byte order mark: four characters that one byte would do for
+
+NO_ROOM = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS))
+"""Codes of an OSError that says that nothing (more) can be written there."""
+AS_UTF8 = "the file looks like UTF-16, save it as UTF-8"
 
 # The whole header each time: "BZh" alone may well begin a line of text.
 GZIP = re.compile(rb"\x1f\x8b")
@@ -102,7 +107,8 @@ def decode_lines(stream: BinaryIO, name: str, *, max_bytes: int = MAX_LINE_BYTES
     """The lines of a UTF-8 stream, without their ends, as soon as they arrive; `name` is the file in messages.
 
     The last line may lack its "\\n"; an empty stream has no line. Memory stays below a small multiple of `max_bytes` whatever comes. Raises
-    DataError for a line above `max_bytes` and for invalid UTF-8, after the good lines before it.
+    DataError for a line above `max_bytes` and for invalid UTF-8, after the good lines before it, and for text whose only line ends are
+    carriage returns.
     """
     read = getattr(stream, "read1", stream.read)  # read1 gives what a terminal or pipe has now instead of waiting for a full chunk
     number = 1  # of the first line in `rest`
@@ -117,12 +123,16 @@ def decode_lines(stream: BinaryIO, name: str, *, max_bytes: int = MAX_LINE_BYTES
         if block:
             yield from _decode(block, name, number)
             number += block.count(b"\n")
+    if number == 1 and (returns := rest.count(b"\r")) > 1:
+        raise DataError(f"{name}: no line feed but {returns} carriage returns: old Mac line ends? convert with tr '\\r' '\\n'")
     if rest and not (number == 1 and rest == BOM):
         yield from _decode(rest + b"\n", name, number)
 
 
 def _decode(block: bytes, name: str, number: int) -> Iterator[str]:
     """Lines of a block of whole lines whose first is line `number`."""
+    if number == 1 and UTF16.match(block):
+        raise DataError(f"{name}:1: every second byte is 0x00; {AS_UTF8}")
     try:
         text = block.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -131,7 +141,7 @@ def _decode(block: bytes, name: str, number: int) -> Iterator[str]:
             yield from _decode(block[:begin], name, number)
         line = number + block.count(b"\n", 0, begin)
         utf16 = line == 1 and block.startswith(UTF16_BOMS)
-        cure = "the file looks like UTF-16, save it as UTF-8" if utf16 else "save the file as UTF-8"
+        cure = AS_UTF8 if utf16 else "save the file as UTF-8"
         byte = f"byte 0x{block[error.start]:02X} is not UTF-8 (at byte {error.start - begin + 1} of the line)"
         raise DataError(f"{name}:{line}: {byte}; {cure}") from None
     if number == 1:
@@ -162,12 +172,13 @@ def write_atomic(path: str | Path, mode: str = "w") -> Iterator[Any]:
     Text is UTF-8 with "\\n". A link keeps pointing where it points. What is no file, such as /dev/null or a pipe, is written directly.
     Raises DataError if the file cannot be written.
     """
-    target = Path(os.path.realpath(path))
+    target = Path(path)
     as_text = {"encoding": "utf-8", "newline": "\n"} if mode == "w" else {}
-    if target.exists() and not target.is_file() and not target.is_dir():
+    if target.exists() and not target.is_file() and not target.is_dir():  # asked before links are followed: /dev/stdout may lead nowhere
         with open(target, mode, **as_text) as file:  # type: ignore[call-overload]
             yield file
         return
+    target = target.resolve()
     partial = target.with_name(f".{target.name}.{secrets.token_hex(4)}.partial")
     try:
         if target.is_dir():
@@ -183,7 +194,7 @@ def write_atomic(path: str | Path, mode: str = "w") -> Iterator[Any]:
         os.replace(partial, target)
     except BaseException as error:
         partial.unlink(missing_ok=True)
-        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        if isinstance(error, OSError) and error.errno in NO_ROOM:
             raise DataError(_why_not(Path(path), error)) from None
         raise
     _sync_folder(target.parent)

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -42,7 +43,30 @@ class RunDir:
         self.names_file = self.checkpoints / "names.json"
         self.reports = self.path / "reports"
         self.lock_file = self.path / "lock"
+        self.replacing = self.path / f"replacing{PARTIAL}"
         self.replaced = self.path / f"replaced{PARTIAL}"
+        self.sources = self.data / "sources.json"
+
+    def is_whole(self) -> bool:
+        """Whether a run was prepared here to the end: these two files are written last."""
+        return self.config.is_file() and self.sources.is_file()
+
+    def entries(self) -> list[Path]:
+        """What is there of a run, but for the lock and an older run that is being replaced; the config comes first."""
+        folders = (self.data, self.tensorboard, self.checkpoints, self.reports)
+        files = (self.config, self.journal, *self.tokenizer_files(joint=True)[:1], *self.tokenizer_files(joint=False))
+        return [path for path in (*files, *folders) if path.exists()]
+
+    def strangers(self) -> list[str]:
+        """What would make it wrong to start a run here: all that is no part of a half-made run; nothing where a whole one is."""
+        if self.is_whole() or not self.path.exists():
+            return []
+        half_made = {self.lock_file, self.data, *self.tokenizer_files(joint=True), *self.tokenizer_files(joint=False)}
+        half_made |= {self.data / "train", self.data / "train.json", self.sources}
+        inside = self.data.iterdir() if self.data.is_dir() else ()
+        half_made |= {*self.half_written(), self.replaced, self.replacing}
+        found = [path for path in (*self.path.iterdir(), *inside) if path not in half_made]
+        return [str(path.relative_to(self.path)) for path in found]
 
     def tokenizer_files(self, *, joint: bool) -> tuple[Path, Path]:
         """The model of the source side and that of the target side: one file if joint."""
@@ -57,7 +81,7 @@ class RunDir:
     def steps(self) -> list[int]:
         """Updates of the whole checkpoints there are, ascending."""
         found = self.checkpoints.glob("step-*") if self.checkpoints.is_dir() else ()
-        return sorted(int(path.name[5:]) for path in found if path.name[5:].isdigit())
+        return sorted(int(path.name[5:]) for path in found if re.fullmatch("step-[0-9]{8,}", path.name))
 
     @property
     def average(self) -> Path:
@@ -68,7 +92,12 @@ class RunDir:
         """Which checkpoint folder `best` and `last` stand for; empty before the first checkpoint."""
         if not self.names_file.exists():
             return {}
-        names: dict[str, str] = json.loads(self.names_file.read_text(encoding="utf-8"))
+        try:
+            names = json.loads(self.names_file.read_text(encoding="utf-8"))
+        except ValueError:
+            names = None
+        if not isinstance(names, dict) or not all(isinstance(folder, str) for folder in names.values()):
+            raise RunError(f'{self.names_file}: is damaged; write {{"best": "step-…", "last": "step-…"}} with folders that exist')
         return names
 
     def set_names(self, **folders: Path) -> None:
@@ -81,16 +110,41 @@ class RunDir:
         """The checkpoint called `best`, `last`, `average` or a number of updates. Raises RunError, listing what exists."""
         if not self.config.exists():
             raise RunError(f"{self.path}: not a run (it has no {self.config.name}); give the directory that `mt train` wrote")
-        path = self.step(int(which)) if which.isdecimal() else self.checkpoints / self.names().get(which, which)
+        path = self.step(int(which)) if re.fullmatch("[0-9]{1,12}", which) else self.checkpoints / self.names().get(which, which)
         if which in ("", ".", "..") or path.parent != self.checkpoints or not (path / "state.json").exists():
             there = ", ".join([*self.names(), *map(str, self.steps())]) or "none yet: let `mt train` reach its first validation"
             raise RunError(f"{self.path}: no checkpoint {which!r}; there are: {there}")
         return path
 
-    def clear_partial(self) -> None:
+    def half_written(self) -> list[Path]:
+        """Files and folders that were being written when a run was killed."""
+        return [*self.path.glob(f".*{PARTIAL}"), *self.checkpoints.glob(f"*{PARTIAL}"), *self.data.glob(f"*{PARTIAL}")]
+
+    def clear_half_written(self) -> None:
         """Remove what a killed run left half-written."""
-        for path in self.path.rglob(f"*{PARTIAL}"):
+        for path in self.half_written():
             shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+    def put_aside(self) -> None:
+        """Move what is there out of the way of a new run; `put_back` settles what becomes of it."""
+        self.replacing.mkdir()
+        for path in self.entries():
+            path.rename(self.replacing / path.name)
+        self.replacing.rename(self.replaced)
+
+    def put_back(self) -> None:
+        """Settle what `put_aside` began, wherever it was killed: if the new run is whole the old one goes, else the old one comes back."""
+        if self.replaced.exists():
+            if self.config.exists():
+                shutil.rmtree(self.replaced)
+                return
+            for path in self.entries():
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+            self.replaced.rename(self.replacing)
+        if self.replacing.exists():
+            for path in sorted(self.replacing.iterdir(), key=lambda path: path.name == self.config.name):
+                path.rename(self.path / path.name)
+            self.replacing.rmdir()
 
     @contextmanager
     def lock(self) -> Iterator[None]:

@@ -1,12 +1,15 @@
 from __future__ import annotations
 
 import bz2
+import errno
 import gzip
 import hashlib
 import io
 import lzma
 import os
 import random
+import subprocess
+import sys
 import threading
 import tracemalloc
 from collections.abc import Callable
@@ -266,3 +269,38 @@ def test_target_that_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="there is no folder"), write_atomic(tmp_path / "no" / "x"):
         pass
     assert not list(tmp_path.iterdir())
+
+
+def test_a_pipe_is_written_to_by_any_name() -> None:
+    code = "from mt.files import write_atomic\nwith write_atomic('/dev/stdout') as file: file.write('ruso')"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf-8")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "ruso", "")
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS])
+def test_whatever_keeps_a_file_from_being_written_is_one_line(tmp_path: Path, number: int) -> None:
+    with pytest.raises(DataError, match=f"^{tmp_path}/x: {os.strerror(number).lower()}$"), write_atomic(tmp_path / "x"):
+        raise OSError(number, os.strerror(number))
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("text", ["ruso\nhulo\n", "a\nb\nc\n", "Änderung\n"])
+def test_utf16_without_byte_order_mark_is_recognised(tmp_path: Path, encoding: str, text: str) -> None:
+    (tmp_path / "x").write_bytes(text.encode(encoding))
+    assert "looks like UTF-16" in only_error(tmp_path / "x")
+
+
+def test_some_nuls_are_no_utf16(tmp_path: Path) -> None:
+    lines = ["\0\0\0\0\0\0\0\0", "a\0b", "\0a\0b"]
+    for number, line in enumerate(lines):
+        (tmp_path / f"{number}").write_text(f"{line}\n", encoding="utf-8", newline="\n")
+        assert list(read_lines(tmp_path / f"{number}")) == [line]
+
+
+@pytest.mark.parametrize("data", [b"ruso\rhulo\r", b"ruso\rhulo\rvani"])
+def test_old_mac_line_ends_are_told(tmp_path: Path, data: bytes) -> None:
+    (tmp_path / "x").write_bytes(data)
+    assert only_error(tmp_path / "x").startswith(": no line feed but 2 carriage returns: old Mac line ends?")
+    (tmp_path / "y").write_bytes(data + b"\n")
+    assert len(list(read_lines(tmp_path / "y"))) == 1

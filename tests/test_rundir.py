@@ -86,7 +86,7 @@ def test_what_is_half_written_is_cleared_and_nothing_else(run: RunDir) -> None:
     (run.checkpoints / f"step-00000010{PARTIAL}").mkdir()
     (run.checkpoints / f"step-00000010{PARTIAL}" / "model.safetensors").write_bytes(b"x")
     (run.checkpoints / f".names.json.0a1b{PARTIAL}").write_bytes(b"{")
-    run.clear_partial()
+    run.clear_half_written()
     assert list(run.checkpoints.iterdir()) == [kept]
 
 

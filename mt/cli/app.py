@@ -4,7 +4,7 @@
 |---|---|
 | 0 | success |
 | 1 | a fault of this program (with its traceback), or the reader of our output has gone (quietly) |
-| 2 | what the user can cure: wrong options, settings, data (one line per problem) |
+| 2 | what the user can cure: wrong options, settings, data, a full disk (one line per problem) |
 | 130, 143 | Ctrl-C, SIGTERM |
 
 Commands import what is heavy when they are called: `mt --help` must not wait for torch.
@@ -22,6 +22,7 @@ import typer
 import mt
 from mt.cli import config_command, eval_command, train_command, translate_command
 from mt.errors import MTError
+from mt.files import NO_ROOM
 
 app = typer.Typer(
     help="Train, run and judge machine-translation models: two text files in, translations and honest scores out.",
@@ -54,6 +55,7 @@ def _options(_version: Version = False) -> None:
 
 def main() -> None:
     """Run the command line on `sys.argv` and exit with the code of the table above."""
+    _fill_closed_streams()
     _speak_utf8()
     try:
         try:
@@ -64,8 +66,29 @@ def main() -> None:
         print(error, file=sys.stderr)
         sys.exit(2)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python flushes once more at its end, and complains
+        _silence_stdout()
         sys.exit(1)
+    except OSError as error:
+        if error.errno not in NO_ROOM:
+            raise
+        _silence_stdout()
+        print(f"{error.filename or 'cannot write'}: {os.strerror(error.errno).lower()}", file=sys.stderr)
+        sys.exit(2)
+
+
+def _silence_stdout() -> None:
+    """Drop what could not be written, or Python flushes once more at its end, and complains."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _fill_closed_streams() -> None:
+    """Put the null device where the caller closed stdin, stdout or stderr.
+
+    In this order each gets its own number back: no file opened later can be taken for it.
+    """
+    for name, mode in ("stdin", "r"), ("stdout", "w"), ("stderr", "w"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8", newline="\n"))
 
 
 def _speak_utf8() -> None:

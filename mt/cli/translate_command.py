@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, TextIO
 
 import typer
 
+from mt.config.schema import MAX_LENGTH_PENALTY
 from mt.errors import MTError
 from mt.files import decode_lines, open_binary, write_atomic
 
@@ -46,7 +47,7 @@ def translate(
     ] = None,
     length_penalty: Annotated[
         float | None,
-        typer.Option(min=0, metavar="A", help="score = log-probability / length^A: larger favours longer ones.  [default: the run's]"),
+        typer.Option(metavar="A", help="score = log-probability / length^A: larger favours longer ones.  [default: the run's]"),
     ] = None,
     n_best: Annotated[int | None, typer.Option(min=1, metavar="N", help="Translations a line; jsonl and tsv only.")] = None,
     batch_tokens: Annotated[
@@ -69,6 +70,8 @@ def translate(
     """
     sampling = {"--temperature": temperature, "--top-k": top_k, "--top-p": top_p, "--seed": seed}
     refuse_contradictions(beam=beam, greedy=greedy, sample=sample, sampling=sampling, n_best=n_best)
+    if length_penalty is not None and not 0 <= length_penalty <= MAX_LENGTH_PENALTY:  # NaN is refused too, which typer's bounds let through
+        raise MTError(f"--length-penalty {length_penalty:g}: should be from 0 to {MAX_LENGTH_PENALTY}")
     with reading(input_file) as lines, writing(output_file) as file:  # what is wrong with either is said before torch is loaded
         from mt.decode.engine import Beam, Sampling
         from mt.translator import WINDOW, Translator

@@ -12,6 +12,8 @@ from pydantic import Discriminator, Field, Tag
 
 from mt.config.stage import Contradiction, Stage, clash, kind_tag
 
+Weight = Annotated[float, Field(ge=1e-3, le=1000)]
+
 
 class Langs(Stage):
     """Language codes, such as en or de; they choose the tokenizer of the scores."""
@@ -31,7 +33,7 @@ class TextFiles(Stage):
     """Target side."""
     name: str | None = None
     """How messages call this corpus; the source file's name when left out."""
-    weight: float = Field(default=1.0, gt=0)
+    weight: Weight = 1.0
     """Passes over this corpus in one epoch."""
 
 
@@ -44,7 +46,7 @@ class TsvFile(Stage):
     """Source and target column, from 0. Left out: the file has exactly two columns."""
     name: str | None = None
     """How messages call this corpus."""
-    weight: float = Field(default=1.0, gt=0)
+    weight: Weight = 1.0
     """Passes over this corpus in one epoch."""
 
     def contradictions(self) -> Iterator[Contradiction]:
@@ -71,7 +73,7 @@ class JsonlFile(Stage):
     """Left out: `src` and `tgt`, or the two language codes, or the language codes under `translation`."""
     name: str | None = None
     """How messages call this corpus."""
-    weight: float = Field(default=1.0, gt=0)
+    weight: Weight = 1.0
     """Passes over this corpus in one epoch."""
 
 
@@ -90,7 +92,7 @@ class HubDataset(Stage):
     """Left out: `src` and `tgt`, or the two language codes, or the language codes under `translation`."""
     name: str | None = None
     """How messages call this corpus."""
-    weight: float = Field(default=1.0, gt=0)
+    weight: Weight = 1.0
     """Passes over this corpus in one epoch."""
 
 

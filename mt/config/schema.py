@@ -57,6 +57,9 @@ __all__ = [
     "ValidationConfig",
 ]
 
+MAX_LENGTH_PENALTY = 10
+"""Beyond it, length^α leaves nothing of the log-probability."""
+
 Sides = Annotated[list[Literal["src", "tgt"]], Field(min_length=1)]
 
 
@@ -169,15 +172,15 @@ class DecodeConfig(Stage):
 
     beam: Count = 5
     """Beam width; 1 is greedy."""
-    length_penalty: float = Field(default=1.0, ge=0)
+    length_penalty: float = Field(default=1.0, ge=0, le=MAX_LENGTH_PENALTY)
     """α in score = log-probability / length^α; larger favours longer translations, 0 ranks by log-probability."""
     n_best: Count = 1
     """Translations given for each line."""
     patience: float = Field(default=1.0, ge=1)
     """A line is finished when beam × patience translations are."""
-    max_length_factor: float = Field(default=2.0, gt=0)
+    max_length_factor: float = Field(default=2.0, gt=0, le=100)
     """Longest translation, in pieces: factor × source pieces + extra."""
-    max_length_extra: Count = 20
+    max_length_extra: int = Field(default=20, ge=1, le=10_000)
     """See max_length_factor."""
     batch_tokens: Count = 4096
     """Rows × longest source of one decoding batch."""

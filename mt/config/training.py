@@ -13,13 +13,13 @@ from mt.config.stage import Contradiction, Count, Fraction, Stage, clash, kind_t
 class OptimizerConfig(Stage):
     """AdamW (Loshchilov & Hutter 2019, https://arxiv.org/abs/1711.05101)."""
 
-    lr: float = Field(default=1e-3, gt=0)
+    lr: float = Field(default=1e-3, gt=0, le=1000)
     """Peak learning rate, reached after the warm-up."""
     betas: tuple[Fraction, Fraction] = (0.9, 0.98)
     """Decay of the two moments."""
-    eps: float = Field(default=1e-9, gt=0)
+    eps: float = Field(default=1e-9, ge=1e-12)
     """Added to the denominator."""
-    weight_decay: float = Field(default=1e-4, ge=0)
+    weight_decay: float = Field(default=1e-4, ge=0, le=10)
     """Decoupled; not on biases and norms."""
 
 

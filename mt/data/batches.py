@@ -76,7 +76,7 @@ class TrainingData:
         return epoch_batches(self.store.lengths_N2, self.store.spans, budget=self.budget, seed=self.seed, epoch=epoch)
 
     def groups(self, cursor: Cursor, *, size: int) -> Iterator[tuple[list[Batch], Cursor]]:
-        """Endless: the micro-batches of one update, and the cursor after them. The last group of an epoch may be smaller, none spans two."""
+        """Endless: the micro-batches of an update, and the cursor after them. The last group of an epoch may be smaller, none spans two."""
         for epoch in count(cursor.epoch):
             plan = self.plan(epoch)
             for first in range(cursor.batch if epoch == cursor.epoch else 0, len(plan), size):

@@ -72,6 +72,6 @@ class Tally:
         if self.kept:
             return
         ((commonest, _),) = self.dropped.most_common(1) or ((EMPTY, 0),)
-        cure = "one side has no text; are these the right files?" if commonest == EMPTY else "raise data.max_pieces, or split the lines"
+        cure = "one side has no text; are these the right files?" if commonest == EMPTY else "raise data.max_pieces, or split the lines."
         examples = ", ".join(self.examples.get(commonest, []))
         raise DataError(f"{self.line(name)}; {cure}" + (f" First dropped: {examples}" if examples else ""))

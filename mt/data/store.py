@@ -6,7 +6,6 @@ Legend: N pairs.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from itertools import islice
@@ -19,8 +18,8 @@ import pyarrow.compute as pc
 
 from mt.data.filters import Tally, drop_reason, length_reason
 from mt.data.pairs import Pair
+from mt.errors import RunError
 from mt.files import write_atomic
-from mt.rundir import PARTIAL
 from mt.tokenizer.spm import Tokenizers
 
 ROWS = 1000  # pairs of a record batch
@@ -46,17 +45,24 @@ class Span:
 
 
 class Store:
-    """Pairs by index; only lengths and what is asked for are in memory."""
+    """Pairs by index; only lengths and what is asked for are in memory. Raises RunError where its two files are not whole."""
 
     def __init__(self, path: Path) -> None:
         from datasets import Dataset
 
-        self.path = path
-        self.rows: Any = Dataset.from_file(str(path)).with_format("arrow")
-        self.spans = [Span(**span) for span in json.loads(spans_file(path).read_text(encoding="utf-8"))]
-        columns = self.rows.data.select(["src_ids", "tgt_ids"])
-        self.lengths_N2 = np.stack([pc.list_value_length(column).to_numpy() for column in columns.columns], axis=1).astype(np.int64)
-        """Pieces of both sides, without EOS, (N, 2)."""
+        self.path = file = path
+        try:
+            self.rows: Any = Dataset.from_file(str(path)).with_format("arrow")
+            columns = self.rows.data.select(["src_ids", "tgt_ids"])
+            self.lengths_N2 = np.stack([pc.list_value_length(column).to_numpy() for column in columns.columns], axis=1).astype(np.int64)
+            """Pieces of both sides, without EOS, (N, 2)."""
+            file = spans_file(path)
+            self.spans = [Span(**span) for span in json.loads(file.read_text(encoding="utf-8"))]
+            whole = len(self) == sum(span.count for span in self.spans)
+        except (OSError, ValueError, TypeError, KeyError, pa.ArrowException):
+            whole = False
+        if not whole:
+            raise RunError(f"{file}: is damaged or missing; copy the whole run directory, or start over with --overwrite")
 
     def __len__(self) -> int:
         return len(self.lengths_N2)
@@ -87,20 +93,19 @@ def build_store(
     Raises DataError when nothing is left of a corpus.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(path.name + PARTIAL)
     spans, report, start = [], [], 0
-    with pa.OSFile(str(partial), "wb") as sink, pa.ipc.new_stream(sink, SCHEMA) as writer:
-        for name, weight, pairs in corpora:
-            tally = Tally()
-            for columns in _encoded(pairs, tokenizers, tally, max_pieces=max_pieces):
-                writer.write_batch(pa.record_batch(columns, schema=SCHEMA))
-            tally.require_pairs(name)
-            report.append(tally.line(name))
-            spans.append(Span(start, tally.kept, weight))
-            start += tally.kept
-    with write_atomic(spans_file(path)) as file:
-        json.dump([asdict(span) for span in spans], file)
-    os.replace(partial, path)
+    with write_atomic(path, "wb") as sink:
+        with pa.ipc.new_stream(sink, SCHEMA) as writer:
+            for name, weight, pairs in corpora:
+                tally = Tally()
+                for columns in _encoded(pairs, tokenizers, tally, max_pieces=max_pieces):
+                    writer.write_batch(pa.record_batch(columns, schema=SCHEMA))
+                tally.require_pairs(name)
+                report.append(tally.line(name))
+                spans.append(Span(start, tally.kept, weight))
+                start += tally.kept
+        with write_atomic(spans_file(path)) as file:
+            json.dump([asdict(span) for span in spans], file)
     return report
 
 

@@ -129,12 +129,13 @@ def _sample(texts: Iterable[str | Sequence[str]], *, max_bytes: int, seed: int) 
                 kept.append(line)
             elif (place := rng.randrange(usable)) < SAMPLE_LINES:
                 kept[place] = line
+    whole = "the only line is" if lines == 1 else f"all {lines} lines are"
     if not usable and too_long:
-        which = f"all {lines} lines" if too_long == lines else f"{too_long} of {lines} lines (the others are blank)"
+        which = whole if too_long == lines else f"all lines with text ({too_long} of {lines}) are"
         left = "nothing is left to train the tokenizer on: raise tokenizer.max_line_bytes"
-        raise TokenizerError(f"{which} are longer than {max_bytes} bytes, {left}")
+        raise TokenizerError(f"{which} longer than {max_bytes} bytes, {left}")
     if not usable:
-        raise TokenizerError(f"no text to train the tokenizer on: {'no line' if not lines else f'all {lines} lines are blank'}")
+        raise TokenizerError(f"no text to train the tokenizer on: {f'{whole} blank' if lines else 'no line'}")
     return _Corpus([text for line in kept for text in line], lines, too_long)
 
 

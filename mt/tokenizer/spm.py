@@ -59,8 +59,11 @@ class Tokenizer:
     def __init__(self, model: bytes) -> None:
         try:
             self._model = sentencepiece.SentencePieceProcessor(model_proto=model)
+            whole = self._model.get_piece_size() > 0  # no bytes at all are a model too, of nothing
         except (RuntimeError, ValueError):
-            raise TokenizerError("not a sentencepiece model") from None
+            whole = False
+        if not whole:
+            raise TokenizerError("is empty or damaged: not a sentencepiece model")
         self.pad, self.unk = self._model.pad_id(), self._model.unk_id()
         self.bos, self.eos = self._model.bos_id(), self._model.eos_id()
         if missing := [name for name in ("pad", "unk", "bos", "eos") if getattr(self, name) < 0]:

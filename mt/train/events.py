@@ -62,6 +62,8 @@ class Validated:
     beam: int
     weights: str
     """`raw` or `ema`."""
+    precision: str
+    """What the model computed in."""
     best: bool
     """No validation before was better."""
     seconds: float

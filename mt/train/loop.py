@@ -10,10 +10,10 @@ from dataclasses import dataclass
 import torch
 from torch.nn.utils import clip_grad_norm_
 
-from mt.checkpoint import rotate
+from mt.checkpoint import rotate, sync
 from mt.config.schema import TrainConfig
 from mt.data.batches import Batch, TrainingData
-from mt.errors import TrainError
+from mt.errors import DecodeError, TrainError
 from mt.rundir import RunDir
 from mt.train.events import Ended, Event, Saved, Update, Validated
 from mt.train.optim import set_rate
@@ -134,8 +134,11 @@ def rate_of(state: State, cfg: TrainConfig, plan: Plan) -> float:
 
 def validate(state: State, validator: Validator, *, cfg: TrainConfig, epoch: int) -> Validated:
     """Measure the weights that would be used, and note whether they are the best so far."""
-    with state.evaluated():
-        found = validator(state.loss)
+    try:
+        with state.evaluated():
+            found = validator(state.loss)
+    except DecodeError as error:  # not a number where the update before was finite
+        raise TrainError(f"validation at update {state.progress.update}: {error.args[0].split(';')[0]}; lower train.optimizer.lr") from None
     progress, metric = state.progress, cfg.early_stopping.metric
     if progress.metric != metric:  # another one since the run was resumed: their scores cannot be compared
         progress.metric, progress.best, progress.stale = metric, None, 0
@@ -152,6 +155,7 @@ def validate(state: State, validator: Validator, *, cfg: TrainConfig, epoch: int
         signatures=found.signatures,
         beam=cfg.validation.beam,
         weights="ema" if state.ema else "raw",
+        precision="fp32",
         best=best,
         seconds=found.seconds,
         samples=found.samples,
@@ -161,6 +165,8 @@ def validate(state: State, validator: Validator, *, cfg: TrainConfig, epoch: int
 def save(state: State, run: RunDir, *, best: bool, keep: int) -> Saved:
     """Write a checkpoint, let the names stand for it, delete what is no longer kept."""
     state.progress.journal_bytes = run.journal.stat().st_size if run.journal.exists() else 0
+    if run.journal.exists():
+        sync(run.journal)
     path = state.save(run)
     run.set_names(last=path, **({"best": path} if best else {}))
     rotate(run, keep=keep)

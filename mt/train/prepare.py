@@ -80,7 +80,7 @@ def prepare(config: Config, *, device: str, say: Say) -> Prepared:
         data = training_data(config, run, tokenizers)
         config = derive(config, updates_per_epoch=updates_in_epoch(config, data))
         prepared = assemble(config, run, tokenizers, data, dev, device=where)
-        with write_atomic(run.data / "sources.json") as file:
+        with write_atomic(run.sources) as file:
             json.dump(fingerprints(config), file, indent=1)
         with write_atomic(run.config) as file:
             file.write(dump(config))
@@ -92,16 +92,17 @@ def prepare(config: Config, *, device: str, say: Say) -> Prepared:
 def resume(config: Config, *, device: str, say: Say) -> Prepared:
     """Take a run up where its newest checkpoint was written. Raises RunError naming all settings and files that have changed."""
     run = RunDir(run_path(config))
-    run.clear_partial()
     frozen = load(run.config).config
     config = same_run(config, frozen, run)
     check_sources(run)
+    check_tests(config)
     tokenizers = load_tokenizers(run, joint=config.tokenizer.joint)
     data = training_data(config, run, tokenizers)
     prepared = assemble(config, run, tokenizers, data, read_dev(config), device=choose_device(device))
-    last = run.names().get("last")
+    last = run.names().get("last") or next((run.step(update).name for update in reversed(run.steps())), None)
     if last is None:
         run.journal.unlink(missing_ok=True)
+        shutil.rmtree(run.tensorboard, ignore_errors=True)
         say(f"{run.path}: was stopped before its first checkpoint, starting over")
         return prepared
     prepared.state.restore(run.checkpoints / last)
@@ -120,23 +121,14 @@ def run_path(config: Config) -> Path:
 def fresh(run: RunDir) -> Iterator[None]:
     """Within, the run directory is built from nothing; if that fails it is as it was before, an older run there included."""
 
-    def entries() -> list[Path]:
-        return [path for path in run.path.iterdir() if path not in (run.replaced, run.lock_file)]
-
-    shutil.rmtree(run.replaced, ignore_errors=True)
-    run.replaced.mkdir()
-    for path in entries():
-        path.rename(run.replaced / path.name)
+    run.put_aside()
     try:
         yield
     except BaseException:
-        for path in entries():
-            shutil.rmtree(path) if path.is_dir() else path.unlink()
-        for path in run.replaced.iterdir():
-            path.rename(run.path / path.name)
-        run.replaced.rmdir()
+        run.config.unlink(missing_ok=True)
         raise
-    shutil.rmtree(run.replaced)
+    finally:
+        run.put_back()
 
 
 # ── data ────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -212,7 +204,7 @@ def fingerprints(config: Config) -> dict[str, str]:
 
 def check_sources(run: RunDir) -> None:
     """Raise RunError naming each file that is no longer what the run was made from; one that is gone does no harm, the store has it."""
-    before = json.loads((run.data / "sources.json").read_text(encoding="utf-8"))
+    before = json.loads(run.sources.read_text(encoding="utf-8"))
     changed = [file for file, digest in before.items() if Path(file).exists() and sha256(file) != digest]
     if changed:
         raise RunError(

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import shlex
 import signal
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import FrameType
 
 import torch
 
@@ -17,7 +19,7 @@ from mt.data.readers import corpus_name, read_pairs
 from mt.errors import RunError
 from mt.evaluate.metrics import score
 from mt.files import write_atomic
-from mt.rundir import PARTIAL, RunDir
+from mt.rundir import RunDir
 from mt.train.average import mean
 from mt.train.loop import fit, patience_lost, reason_to_end
 from mt.train.monitor import Console, Journal, TensorBoard
@@ -38,9 +40,13 @@ def train_run(config: Config, *, resume: bool, overwrite: bool, dry_run: bool, d
             describe(prepared, say=say)
         return 0
     run = RunDir(run_path(config))
-    exists = claim(run, resume=resume, overwrite=overwrite)
-    with tidy(run), run.lock():
-        go_on = exists and resume
+    refuse_strangers(run)
+    with ended_by_sigterm(), tidy(run), run.lock():
+        run.put_back()  # an older run, where a kill came while it was being replaced
+        run.clear_half_written()
+        if run.is_whole() and not (resume or overwrite):
+            raise RunError(f"{run.path}: there is a run here; go on with --resume, start over with --overwrite, or give another --run-dir")
+        go_on = run.is_whole() and resume
         prepared = resume_run(config, device=device, say=say) if go_on else prepare(config, device=device, say=say)
         describe(prepared, say=say)
         code = train(prepared, say=say)
@@ -49,20 +55,29 @@ def train_run(config: Config, *, resume: bool, overwrite: bool, dry_run: bool, d
         return code
 
 
-def claim(run: RunDir, *, resume: bool, overwrite: bool) -> bool:
-    """Whether there is a run already. Raises RunError where starting would touch what is not ours to touch."""
-    if not run.path.exists():
-        return False
-    if not run.path.is_dir():
-        raise RunError(f"{run.path}: is a file; give another --run-dir")
-    exists = run.config.exists()
-    if exists and not (resume or overwrite):
-        raise RunError(f"{run.path}: there is a run here; go on with --resume, start over with --overwrite, or give another --run-dir")
-    ours = {run.lock_file.name, run.data.name, "tokenizer.model", "tokenizer.src.model", "tokenizer.tgt.model"}
-    strangers = [path.name for path in run.path.iterdir() if path.name not in ours and not path.name.endswith(PARTIAL)]
-    if not exists and strangers:
-        raise RunError(f"{run.path}: not a run, but not empty either (it holds {strangers[0]}); give another --run-dir")
-    return exists
+def refuse_strangers(run: RunDir) -> None:
+    """Raise RunError where a run would stand among, or in place of, what is not ours to touch."""
+    try:
+        if strangers := run.strangers():
+            raise RunError(f"{run.path}: not a run, but not empty either (it holds {strangers[0]}); give another --run-dir")
+    except NotADirectoryError:
+        raise RunError(f"{run.path}: is a file; give another --run-dir") from None
+    except OSError as error:
+        raise RunError(f"{run.path}: cannot be used ({error.strerror}); give another --run-dir") from None
+
+
+@contextmanager
+def ended_by_sigterm() -> Iterator[None]:
+    """Within, SIGTERM ends the program as an exception does: what is half-made is tidied up."""
+
+    def end(number: int, _frame: FrameType | None) -> None:
+        raise SystemExit(128 + number)
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 @contextmanager
@@ -106,7 +121,7 @@ def train(prepared: Prepared, *, say: Say) -> int:
         say(f"resuming at update {progress.update}, epoch {progress.cursor.epoch + 1}")
         if run.journal.exists():
             with run.journal.open("r+b") as file:  # what came after the checkpoint will come again
-                file.truncate(progress.journal_bytes)
+                file.truncate(min(progress.journal_bytes, run.journal.stat().st_size))
     if state.device.type == "cpu":
         keep_freed_memory()
     console = Console(total=prepared.plan.last_update, minutes=cfg.max_minutes, done=progress.update, seconds=progress.seconds)
@@ -144,7 +159,7 @@ def finish(prepared: Prepared, *, device: str, say: Say) -> None:
         run.reports.mkdir(exist_ok=True)
         with write_atomic(run.reports / "test.json") as file:
             json.dump(reports, file, indent=1, ensure_ascii=False)
-    say(f"translate with: mt translate --model {run.path} --input FILE")
+    say(f"translate with: mt translate --model {shlex.quote(str(run.path))} --input FILE")
 
 
 def average(prepared: Prepared, steps: Sequence[int], *, say: Say) -> None:

@@ -14,6 +14,7 @@ from torch import Tensor
 from mt.checkpoint import load_weights, read_state, read_trainer, read_weights, save_checkpoint
 from mt.config.schema import TrainConfig
 from mt.data.plan import Cursor
+from mt.errors import RunError
 from mt.model.loss import LossOfBatch
 from mt.rundir import RunDir
 from mt.train.average import MovingAverage
@@ -87,12 +88,19 @@ class State:
 
     def restore(self, path: Path) -> None:
         """Go on exactly where a checkpoint was written."""
-        self.progress = Progress.from_json(read_state(path)["progress"])
+        try:
+            self.progress = Progress.from_json(read_state(path)["progress"])
+        except (KeyError, TypeError) as error:
+            raise RunError(
+                f"{path}: its state.json cannot be resumed from ({error}); remove this checkpoint to go on from the one before"
+            ) from None
         load_weights(self.model, read_weights(path, "raw"), source=path)
         if self.ema:
             average: dict[str, Tensor] = read_weights(path, "ema")
             self.ema.average = {name: average[name].to(self.device) for name in self.ema.average}
         trainer = read_trainer(path)
+        if not isinstance(trainer, dict) or not {"optimizer", "scaler", "cpu_generator", "cuda_generators"} <= trainer.keys():
+            raise RunError(f"{path}: its trainer.pt is not whole; remove this checkpoint to go on from the one before")
         self.optimizer.load_state_dict(trainer["optimizer"])
         self.scaler.load_state_dict(trainer["scaler"])
         torch.set_rng_state(trainer["cpu_generator"])

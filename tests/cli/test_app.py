@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -97,3 +99,35 @@ def test_a_file_name_that_is_not_utf8_comes_out_as_it_is() -> None:
 def test_version() -> None:
     done = subprocess.run([sys.executable, "-m", "mt", "--version"], capture_output=True, encoding="utf-8")
     assert (done.returncode, done.stdout) == (0, f"mt {mt.__version__}\n")
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&-", ">&- 2>&-", "<&- >&- 2>&-"])
+def test_a_closed_stream_is_an_empty_one(tmp_path: Path, closed: str) -> None:
+    body = f"found = open({str(tmp_path / 'found')!r}, 'w'); print('text'); print('warning', file=sys.stderr); found.write(sys.stdin.read())"
+    command = ["sh", "-c", f'exec "$@" {closed}', "sh", sys.executable, "-c", PROGRAM.format(body=body)]
+    done = subprocess.run(command, input="typed", capture_output=True, encoding="utf-8")
+    streams = closed.split()
+    assert done.returncode == 0
+    assert done.stdout == ("" if ">&-" in streams else "text\n")
+    assert done.stderr == ("" if "2>&-" in streams else "warning\n")
+    assert (tmp_path / "found").read_text(encoding="utf-8") == ("" if "<&-" in streams else "typed")
+
+
+@pytest.mark.parametrize(("name", "said"), [("", "cannot write"), (", 'runs/demo/journal.jsonl'", "runs/demo/journal.jsonl")])
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS])
+def test_a_full_disk_is_one_line(number: int, name: str, said: str) -> None:
+    done = run(f"raise OSError({number}, 'x'{name})")
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"{said}: {os.strerror(number).lower()}\n")
+
+
+def test_other_errors_of_the_system_stay_faults() -> None:
+    done = run("raise OSError(5, 'x')")
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (1, "OSError: [Errno 5] x")
+
+
+@pytest.mark.parametrize("lines", [1, 100_000], ids=["found at the last flush", "found while printing"])
+def test_a_full_stdout_is_one_line(lines: int) -> None:
+    code = PROGRAM.format(body=f"print('x\\n' * {lines})")
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run([sys.executable, "-c", code], stdout=full, stderr=subprocess.PIPE, encoding="utf-8")
+    assert (done.returncode, done.stderr) == (2, "cannot write: no space left on device\n")

@@ -130,6 +130,27 @@ def test_messages_are_plain_words(problems, text: str, problem: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("key", "inside", "outside"),
+    [
+        *((f"data.train.{n}.weight", [0.001, 1000], [0.0009, 1001]) for n in range(4)),
+        ("decode.length_penalty", [0, 10], [-0.1, 10.1]),
+        ("decode.max_length_factor", [0.1, 100], [0, 101]),
+        ("decode.max_length_extra", [1, 10000], [0, 10001]),
+        ("train.optimizer.lr", [1e-9, 1000], [0, 1001]),
+        ("train.optimizer.eps", [1e-12], [0, 1e-13]),
+        ("train.optimizer.weight_decay", [0, 10], [-0.1, 10.1]),
+    ],
+)
+def test_numbers_have_bounds(read, problems, key: str, inside: list[float], outside: list[float]) -> None:
+    data = "data: {train: [{src: a, tgt: b}, {tsv: c}, {jsonl: d}, {hub: e}], dev: none}\n"
+    for value in inside:
+        read(data, f"{key}={value}", data=False)
+    for value in outside:
+        (problem,) = problems(data, f"{key}={value}", data=False)
+        assert problem.startswith(f"--set {key}: should be ")
+
+
+@pytest.mark.parametrize(
     ("data", "problem"),
     [
         ("{dev: none}", "data.train: is missing; give a list of corpora such as [{src: train.en, tgt: train.de}]"),
@@ -137,7 +158,7 @@ def test_messages_are_plain_words(problems, text: str, problem: str) -> None:
         ("{train: {tsv: a}, dev: none}", "data.train: should be a list, not a group of settings; begin each item with `- `"),
         ("{train: [t.en], dev: none}", "data.train.0: should be a group of settings (name: value), not 't.en'"),
         ("{train: [{src: a}], dev: none}", "data.train.0.tgt: is missing; add it"),
-        ("{train: [{tsv: a, weight: 0}], dev: none}", "data.train.0.weight: should be greater than 0, is 0"),
+        ("{train: [{tsv: a, weight: 0}], dev: none}", "data.train.0.weight: should be at least 0.001, is 0"),
         ("{train: [{tsv: a}], dev: None}", "data.dev: should be a dev set such as {src: dev.en, tgt: dev.de}, or none, not 'None'"),
         (
             "{train: [{tsv: a}], dev: ~}",

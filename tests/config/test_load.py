@@ -321,7 +321,7 @@ configs = group(
     tokenizer=tokenizers,
     model=group(dim=st.sampled_from([64, 512]), dropout=fractions, norm=st.sampled_from(["pre", "post"])),
     train=train_sections,
-    decode=group(beam=st.integers(1, 99), length_penalty=st.floats(0, 1e3)),
+    decode=group(beam=st.integers(1, 99), length_penalty=st.floats(0, 10)),
     run_dir=file_names,
 )
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,8 +12,7 @@ import pytest
 from mt.data import store as store_module
 from mt.data.pairs import Pair
 from mt.data.store import Span, Store, build_store
-from mt.errors import DataError
-from mt.rundir import PARTIAL
+from mt.errors import DataError, RunError
 from tests import toy
 
 
@@ -112,4 +113,36 @@ def test_a_store_that_was_not_finished_does_not_exist(tmp_path: Path) -> None:
     assert [pair.src for pair in Store(tmp_path / "train").pairs()] == ["bage ."]
     with pytest.raises(DataError, match="has 4 lines"):
         build_store(tmp_path / "new", [("train", 1.0, broken())], toy.tokenizers(), max_pieces=100)
-    assert {path.name for path in tmp_path.iterdir()} - {f"train{PARTIAL}", f"new{PARTIAL}"} == {"train", "train.json"}
+    assert {path.name for path in tmp_path.iterdir()} == {"train", "train.json"}
+
+
+@pytest.mark.parametrize("name", ["train", "train.json"])
+@pytest.mark.parametrize("part", [None, 0.0, 0.3, 0.9])
+def test_a_damaged_store_is_one_line(tmp_path: Path, name: str, part: float | None) -> None:
+    build(tmp_path / "train", [("train", 1.0, pairs(*toy.sentences(50)))])
+    data = (tmp_path / name).read_bytes()
+    (tmp_path / name).unlink()
+    if part is not None:
+        (tmp_path / name).write_bytes(data[: int(part * len(data))])
+    with pytest.raises(RunError, match=rf"^{tmp_path / name}: is damaged or missing; copy .* --overwrite$"):
+        Store(tmp_path / "train")
+
+
+def test_a_store_cut_between_record_batches_is_damaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store_module, "ROWS", 4)
+    for name, count in ("short", 4), ("train", 8):
+        build(tmp_path / name, [("train", 1.0, pairs(*toy.sentences(count)))])
+    (tmp_path / "short").rename(tmp_path / "train")
+    with pytest.raises(RunError, match="is damaged"):
+        Store(tmp_path / "train")
+
+
+@pytest.mark.parametrize("full", ["pairs", "spans"])
+def test_a_full_disk_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, full: str) -> None:
+    def no_room(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(*((store_module.pa, "record_batch") if full == "pairs" else (store_module.json, "dump")), no_room)
+    with pytest.raises(DataError, match="no space left on device"):
+        build(tmp_path / "train", [("train", 1.0, pairs("bage ."))])
+    assert not list(tmp_path.iterdir())

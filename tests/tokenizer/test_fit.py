@@ -281,3 +281,20 @@ def test_nothing_is_written_when_the_text_fails(tmp_path: Path) -> None:
 def test_sentencepiece_says_nothing_itself(tmp_path: Path, kind: str, capfd: pytest.CaptureFixture[str]) -> None:
     trained([*toy(), "\0 ▅", "語"], tmp_path, kind=kind, character_coverage=0.99)
     assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        (["x" * 20], "the only line is longer than 10 bytes, "),
+        (["x" * 20] * 2, "all 2 lines are longer than 10 bytes, "),
+        (["x" * 20, " "], "all lines with text (1 of 2) are longer than 10 bytes, "),
+        ([" "], "no text to train the tokenizer on: the only line is blank"),
+        ([" "] * 2, "no text to train the tokenizer on: all 2 lines are blank"),
+        ([], "no text to train the tokenizer on: no line"),
+    ],
+)
+def test_nothing_to_train_on_is_told_in_good_grammar(tmp_path: Path, texts: list[str], message: str) -> None:
+    with pytest.raises(TokenizerError) as caught:
+        fit(texts, tmp_path / "m", TokenizerConfig(max_line_bytes=10), seed=1)
+    assert str(caught.value).startswith(message)

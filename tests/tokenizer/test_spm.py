@@ -263,3 +263,12 @@ def test_a_foreign_model_without_padding_is_refused() -> None:
     sentencepiece.SentencePieceTrainer.train(sentence_iterator=iter(corpus()), model_writer=model, **defaults)
     with pytest.raises(TokenizerError, match="no id for pad"):
         Tokenizer(model.getvalue())
+
+
+@pytest.mark.parametrize("part", [0.0, 0.5, 0.99])
+def test_a_damaged_model_is_told(tmp_path: Path, part: float) -> None:
+    trained(tmp_path / "m.model", vocab_size=200)
+    model = (tmp_path / "m.model").read_bytes()
+    (tmp_path / "m.model").write_bytes(model[: int(part * len(model))])
+    with pytest.raises(TokenizerError, match=rf"^{tmp_path}/m.model: is empty or damaged"):
+        Tokenizer.load(tmp_path / "m.model")

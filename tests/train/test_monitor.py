@@ -24,7 +24,7 @@ def made(number: int, **values: Any) -> Update:
 
 def validated(number: int, **values: Any) -> Validated:
     standard = {"epoch": 0, "loss": 1.0, "tokens": 50, "lines": 4, "scores": {"loss": 1.0, "bleu": 12.345, "chrf": 40.0}}
-    standard |= {"signatures": {"bleu": "tok:13a"}, "beam": 1, "weights": "raw", "best": True, "seconds": 1.0}
+    standard |= {"signatures": {"bleu": "tok:13a"}, "beam": 1, "weights": "raw", "precision": "fp32", "best": True, "seconds": 1.0}
     standard["samples"] = [Sample("ein Haus", "a house", "a <b>horse</b>")]
     return Validated(update=number, **{**standard, **values})
 

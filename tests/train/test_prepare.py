@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -227,9 +230,42 @@ def tree(folder: Path) -> dict[str, str]:
 
 def test_a_new_run_takes_the_place_of_the_old_one(old: RunDir) -> None:
     with fresh(old):
-        assert tree(old.path).keys() == {"lock", *(f"replaced.partial/{name}" for name in tree(old.replaced))}
+        assert tree(old.path).keys() == {"lock", "notes of mine", *(f"replaced.partial/{name}" for name in tree(old.replaced))}
         old.config.write_text("new", encoding="utf-8")
-    assert tree(old.path) == {"config.yaml": "new", "lock": "old"}
+    assert tree(old.path) == {"config.yaml": "new", "lock": "old", "notes of mine": "old"}
+
+
+class Killed(BaseException):
+    pass
+
+
+@pytest.mark.parametrize("moment", range(12))
+def test_killed_while_it_is_replaced_the_old_one_is_put_back(old: RunDir, moment: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a kill at any rename or removal, and a second one while that is settled, nothing of the old run is lost."""
+    before = tree(old.path)
+    steps = iter(range(100))
+
+    def killing(work: Callable[..., object]) -> Callable[..., object]:
+        def killed(*args: object, **kwargs: object) -> object:
+            if next(steps) == moment:
+                raise Killed
+            return work(*args, **kwargs)
+
+        return killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "rename", killing(Path.rename))
+        patch.setattr("mt.rundir.shutil.rmtree", killing(shutil.rmtree))
+        for attempt in ("prepare", "settle"):
+            with suppress(Killed):
+                if attempt == "settle":
+                    old.put_back()
+                old.put_aside()
+                old.data.mkdir()
+                (old.data / "train").write_text("half", encoding="utf-8")
+                old.put_back()
+    old.put_back()
+    assert tree(old.path) == before
 
 
 @pytest.mark.parametrize("error", [DataError("x"), KeyboardInterrupt(), ZeroDivisionError()], ids=repr)

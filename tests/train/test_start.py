@@ -197,3 +197,25 @@ def test_then_a_run_that_was_to_be_overwritten_is_still_there(copied: tuple[Path
         train(four_updates(folder, run_dir, override), overwrite=True)
     assert tree(tmp_path) == before
     assert train(four_updates(folder, final_test(folder), run_dir), resume=True).says("is finished already")
+
+
+def test_a_folder_with_a_config_of_its_own_is_no_run(folder: Path) -> None:
+    """Somebody's project, its corpora under data/: neither starting, starting over nor resuming may touch it."""
+    project = folder / "run"
+    (project / "data" / "corpora").mkdir(parents=True)
+    (project / "data" / "corpora" / "a.en").write_text("x", encoding="utf-8")
+    (project / "config.yaml").write_text("data: {}\n", encoding="utf-8")
+    (project / "download.partial").write_text("x", encoding="utf-8")
+    before = sorted(project.rglob("*"))
+    for flags in ({}, {"overwrite": True}, {"resume": True}):
+        with pytest.raises(RunError, match="not a run, but not empty either"):
+            train(four_updates(folder), **flags)
+    assert sorted(project.rglob("*")) == before
+
+
+def test_what_is_added_to_a_run_survives_starting_over(folder: Path) -> None:
+    settings = four_updates(folder, "data.dev=none", "train.max_updates=1")
+    assert train(settings).code == 0
+    (folder / "run" / "notes.txt").write_text("mine", encoding="utf-8")
+    assert train(settings, overwrite=True).code == 0
+    assert (folder / "run" / "notes.txt").read_text(encoding="utf-8") == "mine"
