@@ -88,7 +88,7 @@ def _fill_closed_streams() -> None:
     """
     for name, mode in ("stdin", "r"), ("stdout", "w"), ("stderr", "w"):
         if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, mode, encoding="utf-8", newline="\n"))
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8", newline="\n"))  # noqa: SIM115 (open to the end)
 
 
 def _speak_utf8() -> None:

@@ -69,6 +69,8 @@ def fit(texts: Iterable[str | Sequence[str]], path: Path, cfg: TokenizerConfig, 
     if cfg.normalization != "identity":
         lines, note = _normalised(lines, cfg.normalization)
         warnings += note
+        if not any(line.strip(" " + HOLE) for line in lines):
+            raise TokenizerError(f"no text to train the tokenizer on: tokenizer.normalization {cfg.normalization} leaves nothing of it")
 
     counts = Counter[str]()
     for line in lines:

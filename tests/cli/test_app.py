@@ -103,7 +103,7 @@ def test_version() -> None:
 
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&-", ">&- 2>&-", "<&- >&- 2>&-"])
 def test_a_closed_stream_is_an_empty_one(tmp_path: Path, closed: str) -> None:
-    body = f"found = open({str(tmp_path / 'found')!r}, 'w'); print('text'); print('warning', file=sys.stderr); found.write(sys.stdin.read())"
+    body = f"out = open({str(tmp_path / 'found')!r}, 'w'); out.write(sys.stdin.read()); print('text'); print('warning', file=sys.stderr)"
     command = ["sh", "-c", f'exec "$@" {closed}', "sh", sys.executable, "-c", PROGRAM.format(body=body)]
     done = subprocess.run(command, input="typed", capture_output=True, encoding="utf-8")
     streams = closed.split()

@@ -267,6 +267,9 @@ def test_a_directory_that_is_no_run(run: RunDir, tmp_path: Path) -> None:
         ("--sample --temperature -1", "temperature -1: give a number from 0 (greedy) upwards"),
         ("--sample --top-p 0", "top-p 0: give the probability to keep, above 0 and at most 1 (all)"),
         ("--device abacus", "device abacus: not on this machine, or not in this build of torch; there are: cpu"),
+        ("--length-penalty nan", "--length-penalty nan: should be from 0 to 10"),
+        ("--length-penalty 11", "--length-penalty 11: should be from 0 to 10"),
+        ("--length-penalty -1", "--length-penalty -1: should be from 0 to 10"),
         ("--weights ema", "has no moving average (train.ema was 0); use --weights raw"),
     ],
 )
@@ -277,9 +280,7 @@ def test_contradictions_are_one_line(run: RunDir, tmp_path: Path, words: str, me
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    "words", ["--beam 0", "--format xml", "--precision fp8", "--n-best none", "--length-penalty -1", "--batch-tokens 0"]
-)
+@pytest.mark.parametrize("words", ["--beam 0", "--format xml", "--precision fp8", "--n-best none", "--batch-tokens 0"])
 def test_values_out_of_range_name_the_option(run: RunDir, words: str) -> None:
     done = mt("translate", "--model", run.path, *words.split(), stdin=TEXT)
     assert (done.code, done.out) == (2, b"")

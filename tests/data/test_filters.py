@@ -60,5 +60,7 @@ def test_nothing_kept_is_an_error_with_the_cure() -> None:
     with pytest.raises(DataError, match="^x: kept 0 of 0 pairs; "):
         tally.require_pairs("x")
     tally.add("longer than 9 pieces", "x:1")
-    with pytest.raises(DataError, match=r"^x: kept 0 of 1 pair \(1 longer than 9 pieces\); raise data.max_pieces, or split the lines\. First dropped: x:1$"):
+    with pytest.raises(
+        DataError, match=r"^x: kept 0 of 1 pair \(1 longer than 9 pieces\); raise data.max_pieces, .* lines\. First dropped: x:1$"
+    ):
         tally.require_pairs("x")

@@ -129,13 +129,19 @@ def test_any_little_text_trains_or_says_there_is_none(
         kind=kind, vocab_size=size, symbols=[] if plain else ["@", "<a>"], normalization="identity" if plain else "nmt_nfkc_cf"
     )
     path = tmp_path_factory.mktemp("fit") / "t.model"
-    if any(set(text) - set(" \t\0") for text in texts):
+    if any(set(text) - set(" \t\0" if plain else " \t\0\x1f") for text in texts):  # the rule removes control characters
         report = fit(texts, path, cfg, tags=["de"], seed=1)
         assert Tokenizer.load(path).size == report.vocab_size
     else:
         with pytest.raises(TokenizerError, match="no text to train the tokenizer on"):
             fit(texts, path, cfg, seed=1)
         assert not path.exists()
+
+
+@KINDS
+def test_text_that_normalisation_removes_is_none(tmp_path: Path, kind: str) -> None:
+    with pytest.raises(TokenizerError, match="normalization nmt_nfkc leaves nothing of it"):
+        fit(["\x1f"], tmp_path / "m", TokenizerConfig(kind=kind, normalization="nmt_nfkc"), seed=1)
 
 
 # ── lines and characters left out ───────────────────────────────────────────────────────────────────────────────────
