@@ -1,0 +1,27 @@
+"""What is asked of the C library, where there is one that understands."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from mt.train.process import M_MMAP_THRESHOLD, M_TRIM_THRESHOLD, keep_freed_memory
+
+
+@pytest.mark.parametrize(("platform", "expected"), [("linux", {M_MMAP_THRESHOLD, M_TRIM_THRESHOLD}), ("darwin", set()), ("win32", set())])
+def test_only_linux_is_asked(monkeypatch: pytest.MonkeyPatch, platform: str, expected: set[int]) -> None:
+    asked: dict[int, int] = {}
+    monkeypatch.setattr(sys, "platform", platform)
+    monkeypatch.setattr(ctypes, "CDLL", lambda _: SimpleNamespace(mallopt=asked.__setitem__))
+    keep_freed_memory()
+    assert asked.keys() == expected
+    assert all(0 < size < 2**31 for size in asked.values())  # it takes a C int
+
+
+def test_a_library_without_the_function_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setattr(ctypes, "CDLL", lambda _: SimpleNamespace())
+    keep_freed_memory()
