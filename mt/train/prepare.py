@@ -106,6 +106,8 @@ def resume(config: Config, *, device: str, say: Say) -> Prepared:
         say(f"{run.path}: was stopped before its first checkpoint, starting over")
         return prepared
     prepared.state.restore(run.checkpoints / last)
+    if "best" not in run.names():  # names.json was lost: the next validation is the best there is
+        prepared.state.progress.best = None
     with write_atomic(run.config) as file:
         file.write(dump(config))
     return prepared

@@ -219,3 +219,15 @@ def test_what_is_added_to_a_run_survives_starting_over(folder: Path) -> None:
     (folder / "run" / "notes.txt").write_text("mine", encoding="utf-8")
     assert train(settings, overwrite=True).code == 0
     assert (folder / "run" / "notes.txt").read_text(encoding="utf-8") == "mine"
+
+
+def test_without_names_it_goes_on_from_the_newest_checkpoint(copied: tuple[Path, str], tmp_path: Path) -> None:
+    folder, run_dir = copied
+    run = RunDir(tmp_path / "copy")
+    run.names_file.unlink()
+    kept = run.journal.read_bytes()[:-200]  # shorter than the checkpoint says, as after a power cut: not to be filled up with NULs
+    run.journal.write_bytes(kept)
+    assert train(four_updates(folder, run_dir, final_test(folder), "train.max_updates=6"), resume=True).code == 0
+    assert run.steps()[-1] == 6
+    assert run.journal.read_bytes().startswith(kept)
+    assert b"\0" not in run.journal.read_bytes()
