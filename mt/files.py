@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import bz2
 import errno
+import glob
 import gzip
 import hashlib
 import io
@@ -70,6 +71,25 @@ def open_binary(path: str | Path) -> BinaryIO:
     else:
         return file
     return io.BufferedReader(_Decompressed(decompressed, file, str(path)), CHUNK_BYTES)
+
+
+def shards(path: str | Path) -> list[Path]:
+    """The files behind a path: the file itself, or those of a folder or a pattern such as `part-*.en.gz`, by name; hidden ones are left out.
+
+    Raises DataError for a folder without files and a pattern that no file fits. A single file need not exist.
+    """
+    path = Path(path)
+    if path.is_dir():
+        found = sorted(file for file in path.iterdir() if file.is_file() and not file.name.startswith("."))
+        if not found:
+            raise DataError(f"{path}: is a folder without files")
+        return found
+    if path.exists() or not glob.has_magic(str(path)):
+        return [path]
+    found = sorted(Path(name) for name in glob.glob(str(path)) if os.path.isfile(name))
+    if not found:
+        raise DataError(f"{path}: no file fits this pattern")
+    return found
 
 
 class _Decompressed(io.RawIOBase):

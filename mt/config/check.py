@@ -7,7 +7,7 @@ from itertools import chain
 from pathlib import Path
 
 from mt.config.languages import corpora, named
-from mt.config.schema import Config, Corpus, HubDataset, JsonlFile, Langs, TextFiles, TsvFile
+from mt.config.schema import Config, Langs, TextFiles
 from mt.config.stage import Trail
 
 _FEW_UPDATES = 100
@@ -27,24 +27,12 @@ def _data(config: Config) -> Iterator[tuple[Trail, str]]:
             yield trail, f"goes from {langs.src} to {langs.tgt}, but the config from {langs.tgt} to {langs.src}; swap src and tgt?"
         if isinstance(corpus, TextFiles) and corpus.src == corpus.tgt:
             yield trail, "src and tgt are the same file: nothing but copying can be learnt from it"
-        for file in _files(corpus):
+        for file in corpus.paths():
             if trail[1] == "train":
                 trained_on[file] = trail
             elif file in trained_on:
                 yield trail, f"{file.name} is trained on as well, so its scores say nothing about new text"
                 break
-
-
-def _files(corpus: Corpus) -> list[Path]:
-    match corpus:
-        case TextFiles():
-            return [corpus.src, corpus.tgt]
-        case TsvFile():
-            return [corpus.tsv]
-        case JsonlFile():
-            return [corpus.jsonl]
-        case HubDataset():
-            return []
 
 
 def _training(config: Config) -> Iterator[tuple[Trail, str]]:

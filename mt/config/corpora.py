@@ -10,7 +10,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag
 
-from mt.config.stage import Contradiction, Stage, clash, kind_tag
+from mt.config.cleaning import AugmentConfig, FilterConfig
+from mt.config.stage import Contradiction, Count, Stage, clash, kind_tag
 
 Weight = Annotated[float, Field(ge=1e-3, le=1000)]
 
@@ -24,30 +25,71 @@ class Langs(Stage):
     """Language of the target side."""
 
 
-class TextFiles(Stage):
-    """Two plain text files (also compressed), one sentence a line, line n of one translates line n of the other."""
+class CorpusSettings(Stage):
+    """What every kind of corpus can have."""
 
-    src: Path
-    """Source side."""
-    tgt: Path
-    """Target side."""
     name: str | None = None
-    """How messages call this corpus; the source file's name when left out."""
+    """How messages call this corpus; the name of its (source) file or data set when left out."""
     weight: Weight = 1.0
     """Passes over this corpus in one epoch."""
+    max_pairs: Count | None = None
+    """The first pairs that are used; all when left out."""
+    langs: Langs | None = None
+    """Languages of this corpus, where one run has several directions; those of the config when left out."""
+
+    def paths(self) -> list[Path]:
+        """What is read, as configured: files, folders or patterns; nothing for a data set of the hub."""
+        raise NotImplementedError
+
+    def called(self) -> str:
+        """How messages call this corpus."""
+        return self.name if self.name is not None else self.paths()[0].name
 
 
-class TsvFile(Stage):
+class TextFiles(CorpusSettings):
+    """Plain text (also compressed), one sentence a line, line n of one file translates line n of the other."""
+
+    src: Path
+    """Source side: a file, or a folder or pattern (`part-*.en.gz`) of files, read in the order of their names."""
+    tgt: Path
+    """Target side, in as many files."""
+
+    def paths(self) -> list[Path]:
+        """Source, target."""
+        return [self.src, self.tgt]
+
+
+class TsvFile(CorpusSettings):
     """Tab-separated pairs; quotes are ordinary characters."""
 
     tsv: Path
-    """The file (also compressed)."""
+    """A file (also compressed), a folder, or a pattern."""
     columns: tuple[Annotated[int, Field(ge=0)], Annotated[int, Field(ge=0)]] | None = None
     """Source and target column, from 0. Left out: the file has exactly two columns."""
-    name: str | None = None
-    """How messages call this corpus."""
-    weight: Weight = 1.0
-    """Passes over this corpus in one epoch."""
+
+    def paths(self) -> list[Path]:
+        """The file."""
+        return [self.tsv]
+
+    def contradictions(self) -> Iterator[Contradiction]:
+        """One column cannot be both sides."""
+        if self.columns and self.columns[0] == self.columns[1]:
+            yield clash(f"column {self.columns[0]} is both source and target; name two different ones", "columns")
+
+
+class CsvFile(CorpusSettings):
+    """Comma-separated pairs, quoted as RFC 4180 says."""
+
+    csv: Path
+    """A file (also compressed), a folder, or a pattern."""
+    columns: tuple[int, int] | tuple[str, str] | None = None
+    """Source and target column: numbers from 0, or names that the first line holds. Left out: exactly two columns, no header."""
+    separator: str = Field(default=",", min_length=1, max_length=1)
+    """Between two fields."""
+
+    def paths(self) -> list[Path]:
+        """The file."""
+        return [self.csv]
 
     def contradictions(self) -> Iterator[Contradiction]:
         """One column cannot be both sides."""
@@ -64,20 +106,53 @@ class Fields(Stage):
     """Field of the target side."""
 
 
-class JsonlFile(Stage):
+class JsonlFile(CorpusSettings):
     """One JSON object a line."""
 
     jsonl: Path
-    """The file (also compressed)."""
+    """A file (also compressed), a folder, or a pattern."""
     fields: Fields | None = None
     """Left out: `src` and `tgt`, or the two language codes, or the language codes under `translation`."""
-    name: str | None = None
-    """How messages call this corpus."""
-    weight: Weight = 1.0
-    """Passes over this corpus in one epoch."""
+
+    def paths(self) -> list[Path]:
+        """The file."""
+        return [self.jsonl]
 
 
-class HubDataset(Stage):
+class TmxFile(CorpusSettings):
+    """A translation memory, TMX 1.4; the languages choose the variants of each unit."""
+
+    tmx: Path
+    """A file (also compressed), a folder, or a pattern."""
+
+    def paths(self) -> list[Path]:
+        """The file."""
+        return [self.tmx]
+
+
+class XliffFile(CorpusSettings):
+    """XLIFF 1.2: the source and target of each translation unit."""
+
+    xliff: Path
+    """A file (also compressed), a folder, or a pattern."""
+
+    def paths(self) -> list[Path]:
+        """The file."""
+        return [self.xliff]
+
+
+class PoFile(CorpusSettings):
+    """A gettext catalogue: msgid is the source, msgstr the target; fuzzy, obsolete and untranslated entries are not used."""
+
+    po: Path
+    """A file (also compressed), a folder, or a pattern."""
+
+    def paths(self) -> list[Path]:
+        """The file."""
+        return [self.po]
+
+
+class HubDataset(CorpusSettings):
     """A data set of the Hugging Face `datasets` library: a hub name, a folder written by `save_to_disk`, or a loader with files."""
 
     hub: str = Field(min_length=1)
@@ -90,15 +165,25 @@ class HubDataset(Stage):
     """Local files for a loader."""
     fields: Fields | None = None
     """Left out: `src` and `tgt`, or the two language codes, or the language codes under `translation`."""
-    name: str | None = None
-    """How messages call this corpus."""
-    weight: Weight = 1.0
-    """Passes over this corpus in one epoch."""
+    streaming: bool = False
+    """Read it over the network as it comes, for one that is larger than the disk."""
+
+    def paths(self) -> list[Path]:
+        """The files for a loader."""
+        return self.files
+
+    def called(self) -> str:
+        """How messages call this corpus."""
+        return super().called() if self.name is not None or self.files else self.hub
+
+
+KINDS = "tsv", "csv", "jsonl", "tmx", "xliff", "po", "hub"
+"""The key that tells each kind of corpus from text files."""
 
 
 def _corpus_kind(value: Any) -> str:
     keys = value if isinstance(value, dict) else type(value).model_fields if isinstance(value, Stage) else ()
-    return next((kind_tag(kind) for kind in ("tsv", "jsonl", "hub") if kind in keys), kind_tag("src"))
+    return next((kind_tag(kind) for kind in KINDS if kind in keys), kind_tag("src"))
 
 
 def _dev_kind(value: Any) -> str:
@@ -108,7 +193,11 @@ def _dev_kind(value: Any) -> str:
 _Tagged = (
     Annotated[TextFiles, Tag(kind_tag("src"))]
     | Annotated[TsvFile, Tag(kind_tag("tsv"))]
+    | Annotated[CsvFile, Tag(kind_tag("csv"))]
     | Annotated[JsonlFile, Tag(kind_tag("jsonl"))]
+    | Annotated[TmxFile, Tag(kind_tag("tmx"))]
+    | Annotated[XliffFile, Tag(kind_tag("xliff"))]
+    | Annotated[PoFile, Tag(kind_tag("po"))]
     | Annotated[HubDataset, Tag(kind_tag("hub"))]
 )
 Corpus = Annotated[_Tagged, Discriminator(_corpus_kind)]
@@ -125,7 +214,19 @@ class DataConfig(Stage):
     test: dict[str, Corpus] = {}
     """Test sets by name, scored once at the end."""
     max_pieces: int = Field(default=256, ge=1)
-    """Longest side of a pair, in pieces, without the end mark; also where `translate` splits a line."""
+    """Longest side of a pair, in pieces, without end mark and tag; also where `translate` splits a line."""
+    filters: FilterConfig = FilterConfig()
+    """Pairs that are not trained on."""
+    augment: AugmentConfig = AugmentConfig()
+    """Noise on training pairs; off by default."""
+    temperature: float | None = Field(default=None, ge=1, le=100)
+    """Instead of weights: a corpus of n pairs is seen in proportion to n^(1/temperature), the epoch staying as long as all corpora."""
+    tags: Literal["auto", True, False] = "auto"
+    """Put the target language, as in <2de>, before each source; auto: when the training corpora have several target languages."""
+    cache: Path | None = None
+    """Where prepared corpora are kept and found again; left out: `mt` in the user's cache folder."""
+    workers: Literal["auto"] | Annotated[int, Field(ge=0, le=64)] = "auto"
+    """Processes that make batches beside the training process; auto: none on a CPU, two for a GPU."""
 
     def contradictions(self) -> Iterator[Contradiction]:
         """Names tell corpora apart in messages and test sets apart in file names."""
@@ -134,6 +235,10 @@ class DataConfig(Stage):
             if count > 1:
                 which = [("train", i, "name") for other, i in reversed(named) if other == name]
                 yield Contradiction(f"{count} corpora are named {name!r}; give each its own name", tuple(which))
+        weighted = [("train", i, "weight") for i, corpus in enumerate(self.train) if corpus.weight != 1]
+        if self.temperature is not None and weighted:
+            what = "temperature sets all weights; leave out the weights, or temperature"
+            yield Contradiction(what, (("temperature",), *weighted))
         for name in self.test:
             if re.fullmatch(r"\.*|.*[/\\\0].*", name, re.DOTALL):
                 what = f"the name {name!r} becomes a file name, which cannot be empty, only dots, or hold / or \\; choose another"

@@ -41,7 +41,9 @@ def language(name: str) -> str | None:
 
 
 def named(corpus: Corpus) -> Langs | None:
-    """The languages a corpus names: by file suffixes, or by the fields of its records."""
+    """The languages a corpus names: those it was given, else by file suffixes, or by the fields of its records."""
+    if corpus.langs:
+        return corpus.langs
     match corpus:
         case TextFiles(src=source, tgt=target):
             src, tgt = language(source.name), language(target.name)

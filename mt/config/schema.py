@@ -9,7 +9,22 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag
 
-from mt.config.corpora import Corpus, DataConfig, DevSet, Fields, HubDataset, JsonlFile, Langs, TextFiles, TsvFile
+from mt.config.cleaning import AugmentConfig, FilterConfig, LocalShuffle
+from mt.config.corpora import (
+    Corpus,
+    CsvFile,
+    DataConfig,
+    DevSet,
+    Fields,
+    HubDataset,
+    JsonlFile,
+    Langs,
+    PoFile,
+    TextFiles,
+    TmxFile,
+    TsvFile,
+    XliffFile,
+)
 from mt.config.stage import Contradiction, Count, Fraction, Stage, clash, kind_tag
 from mt.config.training import (
     AverageConfig,
@@ -26,35 +41,42 @@ from mt.config.training import (
 )
 
 __all__ = [
+    "AugmentConfig",
     "AverageConfig",
     "BpeDropout",
     "Config",
     "Constant",
     "Corpus",
     "Cosine",
+    "CsvFile",
     "DataConfig",
     "DecodeConfig",
     "DevSet",
     "EarlyStopping",
     "Fields",
+    "FilterConfig",
     "HubDataset",
     "InverseSqrt",
     "JsonlFile",
     "Langs",
     "Linear",
+    "LocalShuffle",
     "ModelConfig",
     "Noam",
     "OptimizerConfig",
+    "PoFile",
     "Sample",
     "Schedule",
     "Stage",
     "TextFiles",
+    "TmxFile",
     "TokenizerConfig",
     "TrainConfig",
     "TsvFile",
     "Unigram",
     "UnigramSample",
     "ValidationConfig",
+    "XliffFile",
 ]
 
 MAX_LENGTH_PENALTY = 10

@@ -13,8 +13,8 @@ EXAMPLES = 3
 
 
 def drop_reason(pair: Pair) -> str | None:
-    """`empty side` if one side holds nothing but white space, else None."""
-    return None if pair.src.strip() and pair.tgt.strip() else EMPTY
+    """What its file says against it, `empty side` if one side holds nothing but white space, else None."""
+    return pair.flaw or (None if pair.src.strip() and pair.tgt.strip() else EMPTY)
 
 
 def length_reason(src_ids: Sized, tgt_ids: Sized, *, max_pieces: int) -> str | None:

@@ -18,6 +18,8 @@ class Pair(NamedTuple):
     src: str
     tgt: str
     origin: str
+    flaw: str | None = None
+    """Why its file says that it should not be used, such as `fuzzy`."""
 
 
 def one_line(text: str) -> str:

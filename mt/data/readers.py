@@ -32,7 +32,7 @@ def read_pairs(corpus: Corpus, *, langs: Langs | None = None) -> Iterator[Pair]:
         case JsonlFile():
             place, pairs = corpus.jsonl, read_jsonl(corpus.jsonl, fields=corpus.fields, langs=langs)
         case HubDataset():
-            place, pairs = corpus_name(corpus), read_hub(corpus, name=corpus_name(corpus), langs=langs)
+            place, pairs = corpus.called(), read_hub(corpus, name=corpus.called(), langs=langs)
         case _:
             assert_never(corpus)
     first = next(pairs, None)
@@ -40,23 +40,6 @@ def read_pairs(corpus: Corpus, *, langs: Langs | None = None) -> Iterator[Pair]:
         raise DataError(f"{place}: is empty, there are no pairs in it")
     yield first
     yield from pairs
-
-
-def corpus_name(corpus: Corpus) -> str:
-    """How messages call a corpus: the name it was given, else that of its (source, or first) file or data set."""
-    if corpus.name is not None:
-        return corpus.name
-    match corpus:
-        case TextFiles():
-            return corpus.src.name
-        case TsvFile():
-            return corpus.tsv.name
-        case JsonlFile():
-            return corpus.jsonl.name
-        case HubDataset():
-            return corpus.files[0].name if corpus.files else corpus.hub
-        case _:
-            assert_never(corpus)
 
 
 def read_text(src: Path, tgt: Path) -> Iterator[Pair]:

@@ -125,7 +125,7 @@ def _encoded(pairs: Iterable[Pair], tokenizers: Tokenizers, tally: Tally, *, max
             reason = length_reason(src, tgt, max_pieces=max_pieces or max(len(src), len(tgt)))
             tally.add(reason, pair.origin)
             if reason is None:
-                rows.append((*pair, src, tgt))
+                rows.append((*pair[:3], src, tgt))
         if rows:
             yield [list(column) for column in zip(*rows, strict=True)]
 

@@ -12,14 +12,14 @@ from pathlib import Path
 import torch
 
 from mt.config.load import dump, load
-from mt.config.schema import Config, Cosine, HubDataset, JsonlFile, Linear, TextFiles
+from mt.config.schema import Config, Cosine, Linear
 from mt.data.batches import TrainingData
 from mt.data.filters import drop_reason
 from mt.data.pairs import Pair
-from mt.data.readers import corpus_name, read_pairs
+from mt.data.readers import read_pairs
 from mt.data.store import Store, build_store
 from mt.errors import ConfigError, DataError, RunError
-from mt.files import sha256, write_atomic
+from mt.files import sha256, shards, write_atomic
 from mt.model.device import choose_device
 from mt.model.loss import LossOfBatch
 from mt.model.transformer import Transformer
@@ -141,7 +141,7 @@ def read_dev(config: Config) -> tuple[str, list[Pair]] | None:
     dev = config.data.dev
     if dev == "none":
         return None
-    return corpus_name(dev), list(read_pairs(dev, langs=config.langs))
+    return dev.called(), list(read_pairs(dev, langs=config.langs))
 
 
 def check_tests(config: Config) -> None:
@@ -154,7 +154,7 @@ def check_tests(config: Config) -> None:
 def train_corpora(config: Config) -> Iterator[tuple[str, float, Iterable[Pair]]]:
     """Name, weight and pairs of each training corpus."""
     for corpus in config.data.train:
-        yield corpus_name(corpus), corpus.weight, read_pairs(corpus, langs=config.langs)
+        yield corpus.called(), corpus.weight, read_pairs(corpus, langs=config.langs)
 
 
 def fit_tokenizers(config: Config, run: RunDir, *, say: Say) -> Tokenizers:
@@ -190,18 +190,7 @@ def updates_in_epoch(config: Config, data: TrainingData) -> int:
 def fingerprints(config: Config) -> dict[str, str]:
     """SHA-256 of each file the run was made from; data sets of a hub are not among them."""
     corpora = [*config.data.train, *([] if config.data.dev == "none" else [config.data.dev])]
-    files: list[Path] = []
-    for corpus in corpora:
-        match corpus:
-            case TextFiles():
-                files += [corpus.src, corpus.tgt]
-            case JsonlFile():
-                files.append(corpus.jsonl)
-            case HubDataset():
-                files += corpus.files
-            case _:
-                files.append(corpus.tsv)
-    return {str(file): sha256(file) for file in files}
+    return {str(file): sha256(file) for corpus in corpora for path in corpus.paths() for file in shards(path)}
 
 
 def check_sources(run: RunDir) -> None:

@@ -15,7 +15,7 @@ import torch
 
 from mt.checkpoint import load_weights, read_weights, save_checkpoint
 from mt.config.schema import Config
-from mt.data.readers import corpus_name, read_pairs
+from mt.data.readers import read_pairs
 from mt.errors import RunError
 from mt.evaluate.metrics import score
 from mt.files import write_atomic
@@ -152,7 +152,7 @@ def finish(prepared: Prepared, *, device: str, say: Say) -> None:
         translations = [one.text for one in translator.translate([pair.src for pair in pairs])]
         lang = config.langs.tgt if config.langs else None
         scores = score(translations, [[pair.tgt for pair in pairs]], metrics=("bleu", "chrf"), lang=lang, intervals=True)
-        reports[name] = {"corpus": corpus_name(corpus), "beam": config.decode.beam, **scores.as_json()}
+        reports[name] = {"corpus": corpus.called(), "beam": config.decode.beam, **scores.as_json()}
         for one in scores.metrics:
             say(f"{name}: {one.name} {one.score:.2f}  {one.signature}  beam {config.decode.beam}")
     if reports:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from mt.config.schema import Corpus, Fields, JsonlFile, Langs, TextFiles, TsvFile
 from mt.data.pairs import Pair
-from mt.data.readers import corpus_name, read_pairs
+from mt.data.readers import read_pairs
 from mt.errors import DataError
 
 LANGS = Langs(src="en", tgt="de")
@@ -58,7 +58,7 @@ def test_every_format_gives_the_same_pairs(folder: Path, sides: list[tuple[str, 
     for corpus in (TextFiles(src=src, tgt=tgt), TsvFile(tsv=tsv), jsonl):
         pairs = list(read_pairs(corpus))
         assert [(pair.src, pair.tgt) for pair in pairs] == sides
-        assert [pair.origin for pair in pairs] == [f"{corpus_name(corpus)}:{n + 1}" for n in range(len(sides))]
+        assert [pair.origin for pair in pairs] == [f"{corpus.called()}:{n + 1}" for n in range(len(sides))]
 
 
 @given(sides=SIDES)
@@ -80,9 +80,9 @@ def test_reading_is_lazy(tmp_path: Path) -> None:
 
 def test_a_corpus_is_called_by_its_name_or_its_file(tmp_path: Path) -> None:
     path = tmp_path / "x.tsv"
-    assert corpus_name(TsvFile(tsv=path)) == "x.tsv"
-    assert corpus_name(TextFiles(src=tmp_path / "x.en", tgt=tmp_path / "x.de")) == "x.en"
-    assert corpus_name(JsonlFile(jsonl=path, name="memory")) == "memory"
+    assert TsvFile(tsv=path).called() == "x.tsv"
+    assert TextFiles(src=tmp_path / "x.en", tgt=tmp_path / "x.de").called() == "x.en"
+    assert JsonlFile(jsonl=path, name="memory").called() == "memory"
 
 
 def test_corpus_without_pairs_is_named(tmp_path: Path) -> None:
