@@ -27,7 +27,8 @@ por prs pus quc quy quz roh rom ron run rus sag san sat scn sco shn sin slk slv 
 swh szl tah tam taq tat tel tet tgk tgl tha tir ton tpi tsn tso tuk tum tur twi tzm udm uig ukr umb urd uzb uzn vec ven vie war wol xho yid
 yor yue zgh zho zsm zul
 """
-_CODES = frozenset((_TWO + _THREE).split())
+CODES = frozenset((_TWO + _THREE).split())
+"""Language codes that a name may end in."""
 _COMPRESSED = frozenset((".gz", ".xz", ".bz2", ".zst"))
 _REGIONAL = re.compile(r"([A-Za-z]{2,3})(?:[-_][A-Za-z]{4})?(?:[-_](?:[A-Za-z]{2}|[0-9]{3}))?")
 
@@ -37,7 +38,7 @@ def language(name: str) -> str | None:
     suffixes = [suffix for suffix in PurePath(name).suffixes if suffix.lower() not in _COMPRESSED]
     code = suffixes[-1][1:] if suffixes else ""
     known = _REGIONAL.fullmatch(code)
-    return code if known and known[1].lower() in _CODES else None
+    return code if known and known[1].lower() in CODES else None
 
 
 def named(corpus: Corpus) -> Langs | None:

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sized
+import re
+from collections.abc import Callable, Iterator, Sized
+from functools import partial
 
-from mt.data.pairs import Pair
-from mt.errors import DataError
+from mt.config.cleaning import FilterConfig
+from mt.config.schema import Langs
+from mt.data import traits
+from mt.data.identify import Identifier
+from mt.data.pairs import EMPTY, Pair, drop_reason
+from mt.data.scripts import scripts_of
+from mt.data.tally import Tally, table, table_json
+from mt.errors import ConfigError
 
-EMPTY = "empty side"
-EXAMPLES = 3
+__all__ = ["EMPTY", "Filter", "Tally", "TextFilters", "drop_reason", "length_reason", "table", "table_json"]
 
-
-def drop_reason(pair: Pair) -> str | None:
-    """What its file says against it, `empty side` if one side holds nothing but white space, else None."""
-    return pair.flaw or (None if pair.src.strip() and pair.tgt.strip() else EMPTY)
+Filter = Callable[[Pair], str | None]
+"""The reason to drop a pair, or None."""
 
 
 def length_reason(src_ids: Sized, tgt_ids: Sized, *, max_pieces: int) -> str | None:
@@ -29,49 +33,114 @@ def length_reason(src_ids: Sized, tgt_ids: Sized, *, max_pieces: int) -> str | N
     return None
 
 
-class Tally:
-    """Counts what was kept and what was dropped for which reason, with the first few origins of each."""
+class TextFilters:
+    """The filters on text that a config turns on, as one function: the first reason to drop a pair, or None. Pure, and can be pickled.
 
-    def __init__(self) -> None:
-        self.kept = 0
-        self.dropped: Counter[str] = Counter()
-        """Pairs by reason."""
-        self.examples: dict[str, list[str]] = {}
-        """The origins of the first pairs dropped, by reason."""
+    Flaws and empty sides come first, then the cheaper filters: a pair has one reason, always the same one.
+    """
 
-    @property
-    def total(self) -> int:
-        """Pairs seen."""
-        return self.kept + self.dropped.total()
+    def __init__(self, cfg: FilterConfig, langs: Langs | None) -> None:
+        """Raises ConfigError where a filter needs languages that nobody named, or a library that is not installed."""
+        self._filters = [drop_reason, *_on_texts(cfg), *_on_languages(cfg, langs)]
 
-    def add(self, reason: str | None, origin: str) -> None:
-        """Count one pair: dropped for `reason`, or kept if that is None."""
-        if reason is None:
-            self.kept += 1
-            return
-        self.dropped[reason] += 1
-        examples = self.examples.setdefault(reason, [])
-        if len(examples) < EXAMPLES:
-            examples.append(origin)
+    def __call__(self, pair: Pair) -> str | None:
+        """Why the pair is not trained on; None if it is."""
+        for reason in self._filters:
+            if found := reason(pair):
+                return found
+        return None
 
-    def keep(self, pairs: Iterable[Pair], reason: Callable[[Pair], str | None] = drop_reason) -> Iterator[Pair]:
-        """The pairs without a reason to drop them, all of them counted on the way."""
-        for pair in pairs:
-            why = reason(pair)
-            self.add(why, pair.origin)
-            if why is None:
-                yield pair
 
-    def line(self, name: str) -> str:
-        """One line for the user, such as `train.en: kept 3 of 5 pairs (2 empty side)`; the commonest reason comes first."""
-        reasons = ", ".join(f"{count} {reason}" for reason, count in self.dropped.most_common())
-        return f"{name}: kept {self.kept} of {self.total} pair{'' if self.total == 1 else 's'}" + (f" ({reasons})" if reasons else "")
+def _on_texts(cfg: FilterConfig) -> Iterator[Filter]:
+    """The filters that need no language, cheapest first."""
+    if (most := cfg.max_chars) is not None:
+        yield partial(_longer, most, f"longer than {most} character{'' if most == 1 else 's'}")
+    if cfg.max_ratio is not None:
+        yield partial(_uneven, cfg.max_ratio, f"one side more than {cfg.max_ratio:g} times the other")
+    if cfg.copies:
+        yield partial(_copied, "source = target")
+    if cfg.control:
+        yield partial(_either, traits.has_control, "control characters")
+    if cfg.markup:
+        yield partial(_either, traits.has_markup, "markup")
+    shares = (
+        (traits.digit_share, cfg.max_digits, "digits"),
+        (traits.symbol_share, cfg.max_symbols, "symbols"),
+        (traits.repeated_share, cfg.max_repeats, "repeated n-grams"),
+    )
+    for share, limit, what in shares:
+        if limit is not None:
+            yield partial(_above, share, limit, f"more than {_percent(limit)} {what}")
 
-    def require_pairs(self, name: str) -> None:
-        """Raise DataError with the line, the first examples and the cure if nothing was kept."""
-        if self.kept:
-            return
-        ((commonest, _),) = self.dropped.most_common(1) or ((EMPTY, 0),)
-        cure = "one side has no text; are these the right files?" if commonest == EMPTY else "raise data.max_pieces, or split the lines."
-        examples = ", ".join(self.examples.get(commonest, []))
-        raise DataError(f"{self.line(name)}; {cure}" + (f" First dropped: {examples}" if examples else ""))
+
+def _on_languages(cfg: FilterConfig, langs: Langs | None) -> Iterator[Filter]:
+    """The filters that need the languages; what is not known about a language is not asked of its texts."""
+    on = {"scripts": cfg.scripts, "languages": cfg.languages is not None}
+    if langs is None:
+        if needy := [f"data.filters.{key}" for key, is_on in on.items() if is_on]:
+            raise ConfigError(f"{needy[0]} needs to know the languages; name them with langs: {{src: …, tgt: …}}")
+        return
+    sides = ((0, "source", langs.src), (1, "target", langs.tgt))
+    if cfg.scripts:
+        for side, name, lang in sides:
+            if scripts := scripts_of(lang):
+                yield partial(_in_other_script, side, scripts, f"{name} not in the script of {lang}")
+    if cfg.languages is not None:
+        identifier = Identifier(langs.src, langs.tgt)
+        for side, name, lang in sides:
+            if identifier.knows(lang):
+                reason = f"{name} in another language than {lang} (over {_percent(cfg.languages)})"
+                yield partial(_in_other_language, side, identifier, lang, cfg.languages, reason)
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.4g}%"
+
+
+def _text(pair: Pair, side: int) -> str:
+    return pair.tgt if side else pair.src
+
+
+# ── one filter each: settings, the reason, the pair ─────────────────────────────────────────────────────────────────
+
+
+def _longer(limit: int, reason: str, pair: Pair) -> str | None:
+    return reason if len(pair.src) > limit or len(pair.tgt) > limit else None
+
+
+def _uneven(limit: float, reason: str, pair: Pair) -> str | None:
+    src, tgt = len(pair.src), len(pair.tgt)
+    return reason if src > limit * tgt or tgt > limit * src else None
+
+
+def _copied(reason: str, pair: Pair) -> str | None:
+    return reason if pair.src.strip() == pair.tgt.strip() else None
+
+
+def _either(trait: Callable[[str], bool], reason: str, pair: Pair) -> str | None:
+    return reason if trait(pair.src) or trait(pair.tgt) else None
+
+
+def _above(share: Callable[[str], float], limit: float, reason: str, pair: Pair) -> str | None:
+    return reason if share(pair.src) > limit or share(pair.tgt) > limit else None
+
+
+FEWEST_LETTERS = 4  # in a wrong script: below, it may be `OK`, `USB` or a unit
+_LATIN_WORD = re.compile("[A-Za-z\u00c0-\u024f]+")
+
+
+def _in_other_script(side: int, scripts: tuple[str, ...], reason: str, pair: Pair) -> str | None:
+    """More than half of the letters are foreign. Latin words between others do not count if they stand on the other side, too: names."""
+    text = _text(pair, side)
+    foreign = traits.foreign_share(text, scripts)
+    if foreign <= 0.5 or traits.letters_by_script(text).total() < FEWEST_LETTERS:
+        return None
+    if foreign < 1 and "Latin" not in scripts:
+        names = {word.casefold() for word in _LATIN_WORD.findall(_text(pair, 1 - side))}
+        own = _LATIN_WORD.sub(lambda word: " " if word[0].casefold() in names else word[0], text)
+        return reason if traits.foreign_share(own, scripts) > 0.5 else None
+    return reason
+
+
+def _in_other_language(side: int, identifier: Identifier, lang: str, limit: float, reason: str, pair: Pair) -> str | None:
+    return reason if identifier.elsewhere(_text(pair, side), lang) > limit else None

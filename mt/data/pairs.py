@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from mt.config.schema import Fields, Langs
 from mt.errors import DataError
 
+EMPTY = "empty side"
 BREAKS = str.maketrans("\t\n\r", "   ")
 
 
@@ -20,6 +21,11 @@ class Pair(NamedTuple):
     origin: str
     flaw: str | None = None
     """Why its file says that it should not be used, such as `fuzzy`."""
+
+
+def drop_reason(pair: Pair) -> str | None:
+    """What its file says against it, `empty side` if one side holds nothing but white space, else None."""
+    return pair.flaw or (None if pair.src.strip() and pair.tgt.strip() else EMPTY)
 
 
 def one_line(text: str) -> str:
