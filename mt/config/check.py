@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 
+from mt.config import directions
 from mt.config.languages import corpora, named
 from mt.config.schema import Config, Langs, TextFiles
 from mt.config.stage import Trail
@@ -15,14 +16,14 @@ _FEW_UPDATES = 100
 
 def doubts(config: Config) -> Iterator[tuple[Trail, str]]:
     """Each doubtful setting of a complete config (absolute paths), and why."""
-    return chain(_data(config), _training(config))
+    return chain(_data(config), directions.doubts(config), _training(config))
 
 
 def _data(config: Config) -> Iterator[tuple[Trail, str]]:
     reverse = config.langs and Langs(src=config.langs.tgt, tgt=config.langs.src)
     trained_on: dict[Path, Trail] = {}
     for trail, corpus in corpora(config.data):
-        langs = named(corpus)
+        langs = None if corpus.langs else named(corpus)
         if langs and langs == reverse and langs != config.langs:
             yield trail, f"goes from {langs.src} to {langs.tgt}, but the config from {langs.tgt} to {langs.src}; swap src and tgt?"
         if isinstance(corpus, TextFiles) and corpus.src == corpus.tgt:

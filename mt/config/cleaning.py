@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated, Literal
 
 from pydantic import Field
 
-from mt.config.stage import Count, Stage
+from mt.config.stage import Contradiction, Count, Stage, clash
 
 Share = Annotated[float, Field(ge=0, le=1)]
 
@@ -62,3 +63,9 @@ class AugmentConfig(Stage):
     """Of both sides having a capital at the beginning of each word."""
     strip_punctuation: Share = 0.0
     """Of both sides losing their final punctuation."""
+
+    def contradictions(self) -> Iterator[Contradiction]:
+        """A text has one letter case."""
+        if self.upper_case + self.title_case > 1:
+            what = f"upper_case {self.upper_case:g} and title_case {self.title_case:g} are more than 1 together; lower one of them"
+            yield clash(what, "upper_case", "title_case")

@@ -35,7 +35,7 @@ class CorpusSettings(Stage):
     max_pairs: Count | None = None
     """The first pairs that are used; all when left out."""
     langs: Langs | None = None
-    """Languages of this corpus, where one run has several directions; those of the config when left out."""
+    """Languages of this corpus, where one run has several directions; left out: those of the config, or those its file names end in."""
 
     def paths(self) -> list[Path]:
         """What is read, as configured: files, folders or patterns; nothing for a data set of the hub."""

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from mt.config.check import doubts
 from mt.config.dialect import Dumper, text_of
+from mt.config.directions import refusals, with_directions
 from mt.config.languages import infer
 from mt.config.problems import Fault, dotted, faults, shown
 from mt.config.schema import Config, HubDataset
@@ -49,6 +50,8 @@ def load(path: Path, overrides: Sequence[str] = ()) -> Loaded:
         problems.sort(key=lambda problem: (problem[0].line is None, problem[0].line))
         raise ConfigError(*dict.fromkeys([f"{place}: {what}" for place, what in problems] + refused))
     config = _complete(config, path, tree)
+    if found := [f"{tree.place(trail)}: {what}" for trail, what in refusals(config)]:
+        raise ConfigError(*found)
     return Loaded(config, tuple(f"{tree.place(trail)}: {what}" for trail, what in doubts(config)))
 
 
@@ -168,6 +171,8 @@ def _complete(config: Config, path: Path, tree: Tree) -> Config:
         return here if tree.place(trail).line is None else folder
 
     data = _anchor(config.data, ("data",), folder_of)
+    if config.langs is None and (several := with_directions(data)):
+        return config.model_copy(update={"data": several, "run_dir": run_dir})
     return config.model_copy(update={"data": data, "run_dir": run_dir, "langs": config.langs or infer(data)})
 
 

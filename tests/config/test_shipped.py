@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from mt.config.directions import tag_of, tags
 from mt.config.load import load
 from mt.config.schema import Noam
 
@@ -46,3 +47,13 @@ def test_base_and_big_are_those_of_the_paper() -> None:
         assert (config.train.optimizer.betas, config.train.optimizer.eps) == ((0.9, 0.98), 1e-9)
         assert (config.model.norm, config.train.label_smoothing) == ("post", 0.1)
         assert (config.decode.beam, config.decode.length_penalty) == (4, 0.6)
+
+
+def test_the_config_of_the_page_on_several_languages_loads(folder: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "multilingual.md").read_text(encoding="utf-8")
+    path = folder / "many.yaml"
+    path.write_text(page.partition("```yaml\n")[2].partition("```")[0], encoding="utf-8", newline="\n")
+    config, warnings = load(path)
+    assert warnings == ()
+    assert tags(config) == ("de", "fr", "en")
+    assert [tag_of(config, corpus) for corpus in (config.data.dev, *config.data.test.values())] == ["de", "de", "fr", "en"]

@@ -1,0 +1,80 @@
+"""Which way each corpus goes, and which target languages are asked for with a tag."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from mt.config.languages import corpora, named
+from mt.config.schema import Config, Corpus, DataConfig, Langs
+from mt.config.stage import Trail
+
+CODE = re.compile(r"[A-Za-z0-9]+([-_][A-Za-z0-9]+)*")
+
+
+def langs_of(config: Config, corpus: Corpus) -> Langs | None:
+    """The languages of a corpus of a complete config: its own, else those of the config; None where neither is known."""
+    return corpus.langs or config.langs
+
+
+def targets(config: Config) -> tuple[str, ...]:
+    """The target languages of the training corpora, each once, in their order."""
+    found = [langs.tgt for corpus in config.data.train if (langs := langs_of(config, corpus))]
+    return tuple(dict.fromkeys(found))
+
+
+def tags(config: Config) -> tuple[str, ...]:
+    """The target languages that have a tag; none where the source needs none (`data.tags`)."""
+    found, wanted = targets(config), config.data.tags
+    return found if wanted is True or (wanted == "auto" and len(found) > 1) else ()
+
+
+def tag_of(config: Config, corpus: Corpus) -> str | None:
+    """The language of the tag before each source of a corpus; None without tags."""
+    langs = langs_of(config, corpus)
+    return langs.tgt if langs and tags(config) else None
+
+
+def target_of(config: Config, corpus: Corpus) -> str | None:
+    """The language that the scores of a corpus are in; where it is not said, the only one that is trained on."""
+    langs, found = langs_of(config, corpus), targets(config)
+    return langs.tgt if langs else found[0] if len(found) == 1 else None
+
+
+def with_directions(data: DataConfig) -> DataConfig | None:
+    """The corpora, each with the languages its own file names tell; None where those of the training corpora are no more than one pair."""
+    if len({langs for corpus in data.train if (langs := named(corpus))}) < 2:
+        return None
+    train = [corpus.model_copy(update={"langs": named(corpus)}) for corpus in data.train]
+    dev = data.dev if data.dev == "none" else data.dev.model_copy(update={"langs": named(data.dev)})
+    test = {name: corpus.model_copy(update={"langs": named(corpus)}) for name, corpus in data.test.items()}
+    return data.model_copy(update={"train": train, "dev": dev, "test": test})
+
+
+def refusals(config: Config) -> Iterator[tuple[Trail, str]]:
+    """Everything about the directions of a complete config that cannot work, with its cure."""
+    found, tagged = targets(config), tags(config)
+    if config.data.tags is True and not found:
+        yield ("data", "tags"), "no target language is known; give langs, such as {src: en, tgt: de}"
+    if not tagged:
+        return
+    cure = "give it langs, such as {src: en, tgt: de}"
+    for trail, corpus in corpora(config.data):
+        langs = langs_of(config, corpus)
+        if langs is None:
+            yield trail, f"its languages are not known, and the others have tags for {', '.join(tagged)}; {cure}"
+        elif langs.tgt not in tagged:
+            what = f"goes to {langs.tgt}, but no training corpus does (they go to {', '.join(tagged)})"
+            yield trail, f"{what}; a model cannot translate to a language it was not trained on"
+        elif not CODE.fullmatch(langs.tgt):
+            yield trail, f"the language {langs.tgt!r} cannot be in a tag; use letters, digits, - and _, as in pt-BR"
+
+
+def doubts(config: Config) -> Iterator[tuple[Trail, str]]:
+    """What is hardly meant."""
+    found = targets(config)
+    if config.data.tags is False and len(found) > 1:
+        yield ("data", "tags"), f"without them nothing tells the model which of {', '.join(found)} to translate to"
+    for trail, corpus in corpora(config.data):
+        if corpus.langs and found and corpus.langs.tgt not in found:
+            yield trail, f"goes to {corpus.langs.tgt}, but no training corpus does (they go to {', '.join(found)})"
