@@ -59,6 +59,13 @@ def test_few_queries_are_the_formula_too(queries: int, masked: bool) -> None:
     torch.testing.assert_close(attend(q, k, v, allowed=allowed), together)
 
 
+@pytest.mark.parametrize("queries", [1, FEW])
+def test_few_causal_queries_are_the_first_of_many(queries: int) -> None:
+    q, k, v = (states(B, H, T, E, seed=n) for n in range(3))
+    few = (x[:, :, :queries] for x in (q, k, v))
+    torch.testing.assert_close(attend(*few, causal=True), attend(q, k, v, causal=True)[:, :, :queries])
+
+
 def test_causal_is_the_formula_with_a_triangle() -> None:
     q, k, v = (states(B, H, T, E, seed=seed) for seed in (1, 2, 3))
     expected = [
