@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -68,12 +68,20 @@ def sync(path: Path) -> None:
         os.close(descriptor)
 
 
-def rotate(run: RunDir, *, keep: int) -> None:
-    """Delete all but the newest `keep` checkpoints; what has a name stays."""
-    named = set(run.names().values())
-    for path in map(run.step, run.steps()[:-keep]):
-        if path.name not in named:
+def rotate(run: RunDir, *, keep: int, every: int) -> None:
+    """Delete all checkpoints but the newest `keep` of those due `every` so many updates; what has a name stays.
+
+    One that was not due, such as that of an interrupt, is gone when the next is there: so the same stay as without the interrupt.
+    """
+    kept = {run.step(update).name for update in due(run.steps(), every=every)[-keep:]} | set(run.names().values())
+    for path in map(run.step, run.steps()):
+        if path.name not in kept:
             shutil.rmtree(path)
+
+
+def due(steps: Sequence[int], *, every: int) -> list[int]:
+    """The checkpoints that a run saves whether it is interrupted or not: each multiple of `every`."""
+    return [update for update in steps if update % every == 0]
 
 
 def read_state(path: Path) -> dict[str, Any]:

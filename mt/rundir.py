@@ -9,12 +9,13 @@ checkpoints/step-00012000/     model.safetensors, state.json, trainer.pt
 checkpoints/average/           the mean of several, if train.average asks for it
 checkpoints/names.json         which of these is `best`, which `last`
 reports/
-lock                           number of the process that trains, while it does
+lock                           held, and with its number in it, by the process that trains
 replaced.partial/              what --overwrite replaces, until the new run is prepared
 """
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import re
@@ -22,6 +23,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from mt.errors import RunError
 from mt.files import write_atomic
@@ -42,6 +44,7 @@ class RunDir:
         self.checkpoints = self.path / "checkpoints"
         self.names_file = self.checkpoints / "names.json"
         self.reports = self.path / "reports"
+        self.test_scores = self.reports / "test.json"
         self.lock_file = self.path / "lock"
         self.replacing = self.path / f"replacing{PARTIAL}"
         self.replaced = self.path / f"replaced{PARTIAL}"
@@ -148,36 +151,33 @@ class RunDir:
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Hold the run: a second process gets a RunError, unless the first is dead."""
+        """Hold the run: a second process gets a RunError. The system lets go of the lock when its process ends, however that is."""
         try:
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise RunError(f"{self.path}: cannot be made ({error.strerror}); give another --run-dir") from None
+        with self._locked() as file:
+            file.truncate(0)
+            file.write(str(os.getpid()).encode())
+            try:
+                yield
+            finally:
+                self.lock_file.unlink(missing_ok=True)  # while it is held: whoever waits for it looks whether it is still this file
+
+    def _locked(self) -> BinaryIO:
+        """The lock file, opened and locked. Raises RunError if another process has it."""
         while True:
             try:
-                descriptor = os.open(self.lock_file, os.O_CREAT | os.O_EXCL | os.O_WRONLY)
-                break
-            except FileExistsError:
-                with suppress(FileNotFoundError):  # its owner may release it in this moment
-                    owner = self.lock_file.read_text(encoding="utf-8").strip()
-                    if owner.isdigit() and _alive(int(owner)):
-                        raise RunError(f"{self.path}: in use by process {owner}; wait for it, or give another --run-dir") from None
-                    self.lock_file.unlink()
+                file = open(os.open(self.lock_file, os.O_CREAT | os.O_RDWR), "r+b", buffering=0)  # noqa: SIM115 (its owner closes it)
             except OSError as error:
                 raise RunError(f"{self.path}: cannot be written to ({error.strerror}); give another --run-dir") from None
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(str(os.getpid()))
-        try:
-            yield
-        finally:
-            self.lock_file.unlink(missing_ok=True)
-
-
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return pid != os.getpid()
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                owner = file.read(20).decode("ascii", "replace")
+                file.close()
+                raise RunError(f"{self.path}: in use by process {owner}; wait for it, or give another --run-dir") from None
+            with suppress(FileNotFoundError):
+                if os.path.samestat(os.fstat(file.fileno()), os.stat(self.lock_file)):
+                    return file
+            file.close()  # its owner removed it in this moment

@@ -34,6 +34,7 @@ from mt.data.store import Span
 from mt.decode.engine import ModelStep
 from mt.decode.greedy import greedy_search
 from mt.decode.step import Hypothesis, Step, Suppress
+from mt.evaluate.metrics import score
 from mt.files import read_lines
 from mt.model.loss import LossOfBatch
 from mt.model.transformer import Transformer
@@ -41,7 +42,7 @@ from mt.train.loop import update
 from mt.train.precision import choose_precision
 from mt.train.process import keep_freed_memory
 from mt.train.state import State
-from mt.translator import Translator
+from mt.translator import Part, Translator, batches_of
 
 PAD, BOS, FIRST = 0, 2, 4
 
@@ -204,11 +205,13 @@ def greedy(translator: Translator, batches: Sequence[Sequence[list[int]]], *, ca
 
 
 def bench_decode(args: argparse.Namespace) -> dict[str, Any]:
-    """Lines a second with and without the cache: free greedy search on all lines, and 100 forced tokens on the first 64."""
+    """Lines a second with and without the cache: free greedy search, batched as `mt translate` does, and 100 forced tokens for 64 lines."""
     torch.set_num_threads(args.threads)
     translator = Translator.load(args.model, device="cpu")
-    sources = sorted((ids for line in read_lines(args.src) for ids in translator.pieces(line)), key=len, reverse=True)
-    batches = [sources[i : i + args.batch] for i in range(0, len(sources), args.batch)]
+    parts = [Part(0, 0, ids) for own in translator.encoded(list(read_lines(args.src))) for ids in own]
+    by_length = sorted(parts, key=lambda part: -len(part.ids))
+    sources = [part.ids for part in by_length]
+    batches = [[part.ids for part in batch] for batch in batches_of(by_length, budget=translator.config.decode.batch_tokens)]
     cases = {"free": (batches, None), "100 forced tokens": ([sources[len(sources) // 2 :][:64]], 100)}
     result: dict[str, Any] = {}
     for name, (work, forced) in cases.items():
@@ -225,7 +228,24 @@ def bench_decode(args: argparse.Namespace) -> dict[str, Any]:
         ratio = speed[True] / speed[False]
         print(f"{name}: {speed[True]:.1f} lines/s with the cache, {speed[False]:.1f} without: {ratio:.2f} ×; {same} of {count} the same")
         result[name] = {"cached": speed[True], "uncached": speed[False], "ratio": ratio, "same": same, "lines": count}
+    result["ratios"] = {name: result[name]["ratio"] for name in cases}
+    if args.ref:
+        result["translate"] = translated(translator, list(read_lines(args.src)), list(read_lines(args.ref)))
     return result
+
+
+def translated(translator: Translator, lines: list[str], references: list[str]) -> dict[str, Any]:
+    """Text in, text out, greedy and with a beam of 5: lines a second and BLEU."""
+    found: dict[str, Any] = {}
+    lang = translator.langs.tgt if translator.langs else None
+    for name, beam in {"greedy": 1, "beam 5": 5}.items():
+        start = time.perf_counter()
+        texts = [one.text for one in translator.translate(lines, beam=beam)]
+        speed = len(lines) / (time.perf_counter() - start)
+        bleu = score(texts, [references], metrics=("bleu",), lang=lang).metrics[0]
+        print(f"translate, {name}: {speed:.1f} lines/s, BLEU {bleu.score:.2f} ({bleu.signature})")
+        found[name] = {"lines_per_second": speed, "bleu": bleu.score, "signature": bleu.signature}
+    return found
 
 
 # ── command line ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -246,7 +266,7 @@ def parser() -> argparse.ArgumentParser:
     decode = commands.add_parser("decode", help="speed of greedy search")
     decode.add_argument("--model", required=True, metavar="RUN")
     decode.add_argument("--src", required=True)
-    decode.add_argument("--batch", type=int, default=64, help="lines of a batch")
+    decode.add_argument("--ref", help="its translation: text in, text out is timed and scored as well")
     decode.set_defaults(run=bench_decode)
     for command in (train, decode):
         command.add_argument("--blocks", type=int, default=5)

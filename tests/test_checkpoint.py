@@ -179,8 +179,22 @@ def test_the_newest_are_kept_and_what_has_a_name(tmp_path: Path, keep: int) -> N
     for update in range(1, 7):
         save(run.step(update))
     run.set_names(best=run.step(2), last=run.step(6))
-    rotate(run, keep=keep)
+    rotate(run, keep=keep, every=1)
     assert run.steps() == sorted({2, *range(max(1, 7 - keep), 7)})
+
+
+def test_what_was_not_due_goes_when_it_has_no_name(tmp_path: Path) -> None:
+    """An interrupt at 5 leaves a checkpoint; later the same ones are there as without it."""
+    run = RunDir(tmp_path)
+    for update in (2, 4, 5):
+        save(run.step(update))
+    run.set_names(best=run.step(2), last=run.step(5))
+    rotate(run, keep=2, every=2)
+    assert run.steps() == [2, 4, 5]
+    save(run.step(6))
+    run.set_names(last=run.step(6))
+    rotate(run, keep=2, every=2)
+    assert run.steps() == [2, 4, 6]
 
 
 def test_the_average_is_never_rotated_away(tmp_path: Path) -> None:
@@ -189,6 +203,6 @@ def test_the_average_is_never_rotated_away(tmp_path: Path) -> None:
         save(run.step(update))
     save(run.average, trainer=None)
     run.set_names(best=run.average, last=run.step(3))
-    rotate(run, keep=1)
+    rotate(run, keep=1, every=1)
     assert run.steps() == [3]
     assert equal(read_weights(run.average), WEIGHTS)

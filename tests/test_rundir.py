@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import subprocess
 import sys
@@ -93,10 +94,16 @@ def test_what_is_half_written_is_cleared_and_nothing_else(run: RunDir) -> None:
 # ── the lock ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+HOLD = "import sys; from mt.rundir import RunDir\nwith RunDir(sys.argv[1]).lock():\n    print(flush=True); input()"
+
+
 @pytest.fixture
-def other() -> Iterator[subprocess.Popen[bytes]]:
-    """Another process, alive until its input is closed."""
-    with subprocess.Popen([sys.executable, "-S", "-c", "input()"], stdin=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+def other(run: RunDir) -> Iterator[subprocess.Popen[bytes]]:
+    """Another process that holds the run until its input is closed."""
+    command = [sys.executable, "-c", HOLD, str(run.path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        assert process.stdout
+        process.stdout.readline()
         yield process
 
 
@@ -113,35 +120,41 @@ def test_the_lock_is_released_after_an_exception(run: RunDir) -> None:
     assert not run.lock_file.exists()
 
 
-def test_a_run_in_use_is_refused_until_its_process_is_dead(run: RunDir, other: subprocess.Popen[bytes]) -> None:
-    run.lock_file.write_text(str(other.pid), encoding="utf-8")
-    with pytest.raises(RunError, match=f"in use by process {other.pid}"), run.lock():
+@pytest.mark.parametrize("killed", [False, True])
+def test_a_run_in_use_is_refused_until_its_process_is_dead(run: RunDir, other: subprocess.Popen[bytes], killed: bool) -> None:
+    with pytest.raises(RunError, match=f"in use by process {other.pid};"), run.lock():
         pass
     assert run.lock_file.read_text(encoding="utf-8") == str(other.pid)
+    if killed:
+        other.kill()
     other.communicate()
+    assert run.lock_file.exists() == killed
     with run.lock():
         assert run.lock_file.read_text(encoding="utf-8") == str(os.getpid())
 
 
-@pytest.mark.parametrize("left", ["", "not a number", str(os.getpid())], ids=["empty", "garbage", "own number"])
-def test_a_lock_that_nobody_holds_is_ignored(run: RunDir, left: str) -> None:
-    """The own number: after a restart of its container a process often has the one it had before."""
-    run.lock_file.write_text(left, encoding="utf-8")
+@pytest.mark.parametrize("left", [b"", b"\xffnot a number", b"1", b"%d" % os.getpid()], ids=["empty", "garbage", "alive", "own"])
+def test_a_lock_file_that_nobody_holds_is_ignored(run: RunDir, left: bytes) -> None:
+    """Whatever is in it: after a restart of a container a number means another process."""
+    run.lock_file.write_bytes(left)
     with run.lock():
-        pass
+        assert run.lock_file.read_text(encoding="utf-8") == str(os.getpid())
     assert not run.lock_file.exists()
 
 
-def test_a_lock_released_while_it_is_looked_at(run: RunDir, monkeypatch: pytest.MonkeyPatch) -> None:
-    run.lock_file.write_text("1", encoding="utf-8")
+def test_a_lock_removed_while_it_is_taken(run: RunDir, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file was opened just before its owner removed it: locking that would lock nothing."""
+    flock, calls = fcntl.flock, []
 
-    def gone(*_: object, **__: object) -> str:
-        run.lock_file.unlink()
-        raise FileNotFoundError
+    def released_first(*args: int) -> None:
+        if not calls:
+            run.lock_file.unlink()
+        calls.append(flock(*args))
 
-    monkeypatch.setattr(Path, "read_text", gone)
+    monkeypatch.setattr(fcntl, "flock", released_first)
     with run.lock():
         assert run.lock_file.exists()
+    assert len(calls) == 2
 
 
 def test_a_directory_that_cannot_be_made(tmp_path: Path) -> None:

@@ -14,7 +14,11 @@ from __future__ import annotations
 
 import io
 import os
+import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
 from typing import Annotated
 
 import typer
@@ -58,10 +62,11 @@ def main() -> None:
     _fill_closed_streams()
     _speak_utf8()
     try:
-        try:
-            app(prog_name="mt")
-        finally:
-            sys.stdout.flush()
+        with _ended_by_sigterm():
+            try:
+                app(prog_name="mt")
+            finally:
+                sys.stdout.flush()
     except MTError as error:
         print(error, file=sys.stderr)
         sys.exit(2)
@@ -74,6 +79,20 @@ def main() -> None:
         _silence_stdout()
         print(f"{error.filename or 'cannot write'}: {os.strerror(error.errno).lower()}", file=sys.stderr)
         sys.exit(2)
+
+
+@contextmanager
+def _ended_by_sigterm() -> Iterator[None]:
+    """Within, SIGTERM ends the program as an exception does, and as Ctrl-C does: what is half-made is tidied up."""
+
+    def end(number: int, _frame: FrameType | None) -> None:
+        raise SystemExit(128 + number)
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _silence_stdout() -> None:

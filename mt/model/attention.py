@@ -10,6 +10,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+FEW = 24
+"""Queries up to which plain products are taken on a CPU: there they take 0.7 of the time of the fused kernel, at 40 they take as long."""
+
 
 def split_heads(x_BTD: Tensor, heads: int) -> Tensor:
     """(B, T, D) → (B, H, T, E), a view."""
@@ -28,11 +31,23 @@ def attend(
 
     On a CPU always in fp32 or better: the backward pass of the bf16 kernel takes 4.5 times as long there.
     """
-    if q_BHTE.device.type != "cpu" or q_BHTE.dtype in (torch.float32, torch.float64):
-        return F.scaled_dot_product_attention(q_BHTE, k_BHSE, v_BHSE, attn_mask=allowed, is_causal=causal, dropout_p=dropout)
-    with torch.autocast("cpu", enabled=False):
-        q, k, v = q_BHTE.float(), k_BHSE.float(), v_BHSE.float()
-        return F.scaled_dot_product_attention(q, k, v, attn_mask=allowed, is_causal=causal, dropout_p=dropout).to(q_BHTE.dtype)
+    on_cpu, dtype = q_BHTE.device.type == "cpu", q_BHTE.dtype
+    if on_cpu and dtype not in (torch.float32, torch.float64):
+        with torch.autocast("cpu", enabled=False):
+            q, k, v = q_BHTE.float(), k_BHSE.float(), v_BHSE.float()
+            return attend(q, k, v, allowed=allowed, causal=causal, dropout=dropout).to(dtype)
+    if on_cpu and q_BHTE.size(-2) <= FEW and not dropout:
+        triangle = torch.ones(q_BHTE.size(-2), k_BHSE.size(-2), dtype=torch.bool).tril() if causal else allowed
+        return attend_by_products(q_BHTE, k_BHSE, v_BHSE, allowed=triangle)
+    return F.scaled_dot_product_attention(q_BHTE, k_BHSE, v_BHSE, attn_mask=allowed, is_causal=causal, dropout_p=dropout)
+
+
+def attend_by_products(q_BHTE: Tensor, k_BHSE: Tensor, v_BHSE: Tensor, *, allowed: Tensor | None) -> Tensor:
+    """softmax(q kᵀ / √E) v with all weights in memory."""
+    scores_BHTS = q_BHTE * q_BHTE.size(-1) ** -0.5 @ k_BHSE.transpose(-1, -2)
+    if allowed is not None:
+        scores_BHTS = scores_BHTS.masked_fill(~allowed, -torch.inf)
+    return scores_BHTS.softmax(dim=-1) @ v_BHSE
 
 
 class SelfAttention(nn.Module):
@@ -66,7 +81,7 @@ class CrossAttention(nn.Module):
         self.out = nn.Linear(dim, dim)
 
     def project_memory(self, memory_BSD: Tensor) -> tuple[Tensor, Tensor]:
-        """Keys and values, each (B, H, S, E): computed once for a sentence."""
+        """Keys and values, each (B, H, S, E)."""
         k, v = self.kv(memory_BSD).chunk(2, dim=-1)
         return split_heads(k, self.heads), split_heads(v, self.heads)
 

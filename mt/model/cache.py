@@ -19,6 +19,12 @@ class LayerCache:
     v_RHTE: Tensor | None
     memory_BHSE: tuple[Tensor, Tensor]
 
+    @classmethod
+    def start(cls, memory_BHSE: tuple[Tensor, Tensor]) -> LayerCache:
+        """Before the first position. Laid out head by head once, or each step's products would copy it."""
+        k, v = memory_BHSE
+        return cls(None, None, (k.contiguous(), v.contiguous()))
+
     def extended(self, k_RH1E: Tensor, v_RH1E: Tensor) -> LayerCache:
         """With one more target position."""
         if self.k_RHTE is None or self.v_RHTE is None:
@@ -57,9 +63,9 @@ class DecoderCache:
         def pick(layer: LayerCache) -> LayerCache:
             k, v = layer.memory_BHSE
             return LayerCache(
-                k_RHTE=None if layer.k_RHTE is None else layer.k_RHTE[rows_R],
-                v_RHTE=None if layer.v_RHTE is None else layer.v_RHTE[rows_R],
-                memory_BHSE=(k, v) if same_sentences else (k[sentences_B], v[sentences_B]),
+                k_RHTE=None if layer.k_RHTE is None else layer.k_RHTE.index_select(0, rows_R),
+                v_RHTE=None if layer.v_RHTE is None else layer.v_RHTE.index_select(0, rows_R),
+                memory_BHSE=(k, v) if same_sentences else (k.index_select(0, sentences_B), v.index_select(0, sentences_B)),
             )
 
         allowed = self.allowed_B11S if same_sentences else self.allowed_B11S[sentences_B]

@@ -136,7 +136,7 @@ class Transformer(nn.Module):
 
     def start(self, memory_BSD: Tensor, allowed_BS: Tensor) -> DecoderCache:
         """The cache before the first step: keys and values of the source, one row for each sentence."""
-        layers = tuple(LayerCache(None, None, layer.cross.project_memory(memory_BSD)) for layer in self.decoder)  # type: ignore[union-attr, operator]
+        layers = tuple(LayerCache.start(layer.cross.project_memory(memory_BSD)) for layer in self.decoder)  # type: ignore[union-attr, operator]
         rows = torch.arange(memory_BSD.size(0), device=memory_BSD.device)
         return DecoderCache(layers=layers, allowed_B11S=attention_mask(allowed_BS), sentence_R=rows, length=0)
 

@@ -26,6 +26,9 @@ from mt.train.validate import Validator, better
 INTERRUPTED = "interrupted"
 """The reason to end that is none to validate out of turn: the run goes on later."""
 
+CALMER = "Lower train.optimizer.lr, lengthen train.schedule.warmup, or set train.precision: fp32"
+"""The cure for numbers out of hand."""
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -73,7 +76,7 @@ def fit(
             yield validated
         if ends or is_best or (progress.update % plan.save_every == 0 and not event.skipped):
             progress.seconds = time.perf_counter() - began
-            yield save(state, run, best=is_best or validator is None, keep=cfg.keep)
+            yield save(state, run, best=is_best or validator is None, keep=cfg.keep, every=plan.save_every)
     yield Ended(progress.update, progress.ended, progress.skipped, progress.seconds)
 
 
@@ -162,14 +165,15 @@ def validate(state: State, validator: Validator, *, cfg: TrainConfig, epoch: int
     )
 
 
-def save(state: State, run: RunDir, *, best: bool, keep: int) -> Saved:
+def save(state: State, run: RunDir, *, best: bool, keep: int, every: int) -> Saved:
     """Write a checkpoint, let the names stand for it, delete what is no longer kept."""
+    refuse_broken_weights(state, run)
     state.progress.journal_bytes = run.journal.stat().st_size if run.journal.exists() else 0
     if run.journal.exists():
         sync(run.journal)
     path = state.save(run)
     run.set_names(last=path, **({"best": path} if best else {}))
-    rotate(run, keep=keep)
+    rotate(run, keep=keep, every=every)
     return Saved(state.progress.update, path)
 
 
@@ -193,13 +197,21 @@ def patience_lost(state: State, cfg: TrainConfig) -> str | None:
     return f"{stopping.metric} no better for {stopping.patience} validations"
 
 
+def refuse_broken_weights(state: State, run: RunDir) -> None:
+    """Raise TrainError instead of saving weights that an update, itself of finite gradients, has thrown beyond what numbers hold."""
+    if not all(torch.isfinite(weights).all() for weights in state.model.parameters()):
+        raise TrainError(f"the weights are no longer finite after update {state.progress.update}; {last_good(run)}. {CALMER}")
+
+
+def last_good(run: RunDir) -> str:
+    """Where to go on from, for a message."""
+    last = run.names().get("last")
+    return f"the last good checkpoint is {last}" if last else "no checkpoint was written yet"
+
+
 def refuse_endless_skipping(state: State, micro: Sequence[Batch], *, cfg: TrainConfig, run: RunDir) -> None:
     """Raise TrainError when nothing but non-finite updates has come for too long."""
     if state.progress.skipped_in_a_row < cfg.max_skipped:
         return
-    last = run.names().get("last")
-    saved = f"the last good checkpoint is {last}" if last else "no checkpoint was written yet"
-    raise TrainError(
-        f"{cfg.max_skipped} updates in a row had a non-finite loss or gradient (the newest with {micro[0].origins[0]}); {saved}."
-        " Lower train.optimizer.lr, lengthen train.schedule.warmup, or set train.precision: fp32"
-    )
+    newest = f"the newest with {micro[0].origins[0]}"
+    raise TrainError(f"{cfg.max_skipped} updates in a row had a non-finite loss or gradient ({newest}); {last_good(run)}. {CALMER}")

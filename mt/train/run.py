@@ -9,11 +9,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import FrameType
 
 import torch
 
-from mt.checkpoint import load_weights, read_weights, save_checkpoint
+from mt.checkpoint import due, load_weights, read_weights, save_checkpoint
 from mt.config.schema import Config
 from mt.data.readers import read_pairs
 from mt.errors import RunError
@@ -41,7 +40,7 @@ def train_run(config: Config, *, resume: bool, overwrite: bool, dry_run: bool, d
         return 0
     run = RunDir(run_path(config))
     refuse_strangers(run)
-    with ended_by_sigterm(), tidy(run), run.lock():
+    with tidy(run), run.lock():
         run.put_back()  # an older run, where a kill came while it was being replaced
         run.clear_half_written()
         if run.is_whole() and not (resume or overwrite):
@@ -49,7 +48,11 @@ def train_run(config: Config, *, resume: bool, overwrite: bool, dry_run: bool, d
         go_on = run.is_whole() and resume
         prepared = resume_run(config, device=device, say=say) if go_on else prepare(config, device=device, say=say)
         describe(prepared, say=say)
-        code = train(prepared, say=say)
+        if why := finished(prepared):
+            say(f"{run.path}: is finished already ({why})")
+            if is_scored(prepared):
+                return 0
+        code = 0 if why else train(prepared, say=say)
         if code == 0:
             finish(prepared, device=device, say=say)
         return code
@@ -64,20 +67,6 @@ def refuse_strangers(run: RunDir) -> None:
         raise RunError(f"{run.path}: is a file; give another --run-dir") from None
     except OSError as error:
         raise RunError(f"{run.path}: cannot be used ({error.strerror}); give another --run-dir") from None
-
-
-@contextmanager
-def ended_by_sigterm() -> Iterator[None]:
-    """Within, SIGTERM ends the program as an exception does: what is half-made is tidied up."""
-
-    def end(number: int, _frame: FrameType | None) -> None:
-        raise SystemExit(128 + number)
-
-    before = signal.signal(signal.SIGTERM, end)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 @contextmanager
@@ -108,16 +97,24 @@ def describe(prepared: Prepared, *, say: Say) -> None:
     say(f"run: {run.path}, until {until}; curves: tensorboard --logdir {run.tensorboard}")
 
 
+def finished(prepared: Prepared) -> str | None:
+    """Why a resumed run has nothing left to train, or None."""
+    state, cfg = prepared.state, prepared.config.train
+    return (reason_to_end(state, cfg, prepared.plan, Stop()) or patience_lost(state, cfg)) if state.progress.update else None
+
+
+def is_scored(prepared: Prepared) -> bool:
+    """Whether a finished run has all that comes after training."""
+    run, config = prepared.run, prepared.config
+    return (run.average.exists() or not config.train.average.last) and (run.test_scores.exists() or not config.data.test)
+
+
 def train(prepared: Prepared, *, say: Say) -> int:
     """Run the loop with its listeners; the exit code is 130 or 143 after a signal."""
     cfg, run, state = prepared.config.train, prepared.run, prepared.state
     progress = state.progress
     progress.ended = None
     if progress.update:
-        progress.ended = reason_to_end(state, cfg, prepared.plan, Stop()) or patience_lost(state, cfg)
-        if progress.ended:
-            say(f"{run.path}: is finished already ({progress.ended})")
-            return 0
         say(f"resuming at update {progress.update}, epoch {progress.cursor.epoch + 1}")
         if run.journal.exists():
             with run.journal.open("r+b") as file:  # what came after the checkpoint will come again
@@ -143,7 +140,8 @@ def finish(prepared: Prepared, *, device: str, say: Say) -> None:
     """Average checkpoints if that was asked for, score the test sets, and say how to use the model."""
     config, run = prepared.config, prepared.run
     if config.train.average.last:
-        average(prepared, run.steps()[-config.train.average.last :], say=say)
+        steps = [*due(run.steps(), every=prepared.plan.save_every), prepared.state.progress.update]
+        average(prepared, sorted(set(steps))[-config.train.average.last :], say=say)
     reports = {}
     translator = Translator.load(run.path, device=device) if config.data.test else None
     for name, corpus in config.data.test.items():
@@ -157,7 +155,7 @@ def finish(prepared: Prepared, *, device: str, say: Say) -> None:
             say(f"{name}: {one.name} {one.score:.2f}  {one.signature}  beam {config.decode.beam}")
     if reports:
         run.reports.mkdir(exist_ok=True)
-        with write_atomic(run.reports / "test.json") as file:
+        with write_atomic(run.test_scores) as file:
             json.dump(reports, file, indent=1, ensure_ascii=False)
     say(f"translate with: mt translate --model {shlex.quote(str(run.path))} --input FILE")
 

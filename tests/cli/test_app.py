@@ -57,7 +57,7 @@ def test_a_fault_keeps_its_plain_traceback() -> None:
     assert "a line of the corpus" not in done.stderr
 
 
-@pytest.mark.parametrize(("body", "code"), [("raise KeyboardInterrupt", 130), ("sys.exit(143)", 143)])
+@pytest.mark.parametrize(("body", "code"), [("raise KeyboardInterrupt", 130), ("sys.exit(143)", 143), ("os.kill(os.getpid(), 15)", 143)])
 def test_signals_have_their_exit_codes(body: str, code: int) -> None:
     done = run(body)
     assert (done.returncode, done.stderr) == (code, "")

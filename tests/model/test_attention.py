@@ -6,11 +6,11 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from mt.model.attention import CrossAttention, SelfAttention, attend, join_heads, split_heads
+from mt.model.attention import FEW, CrossAttention, SelfAttention, attend, join_heads, split_heads
 from tests.model.untrained import by_formula
 from tests.oracle.attention import Affine, attention, multi_head
 
-B, T, S, H, E = 3, 4, 5, 2, 3
+B, T, S, H, E = 3, FEW + 2, 5, 2, 3  # T: so many queries that the fused kernel is asked
 D = H * E
 CAUSAL = torch.ones(T, T, dtype=torch.bool).tril()
 
@@ -46,6 +46,24 @@ def test_attend_is_the_formula(allowed: Tensor | None) -> None:
     rows = [[(q[b, h].tolist(), k[b, h].tolist(), v[b, h].tolist(), full[b, 0].tolist()) for h in range(H)] for b in range(B)]
     expected = [[attention(*qkv, allowed=may) for *qkv, may in heads] for heads in rows]
     torch.testing.assert_close(attend(q, k, v, allowed=allowed), torch.tensor(expected, dtype=torch.float64))
+
+
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("queries", [1, FEW, FEW + 1])
+def test_few_queries_are_the_formula_too(queries: int, masked: bool) -> None:
+    """On a CPU they go another way than the many above."""
+    q, k, v = (states(B, H, n, E, seed=n) for n in (queries, S, S + 1))
+    v = v[:, :, :S]
+    allowed = some_allowed(B, 1, 1, S) if masked else None
+    together = attend(torch.cat([q] * (FEW + 1), dim=2), k, v, allowed=allowed)[:, :, :queries]
+    torch.testing.assert_close(attend(q, k, v, allowed=allowed), together)
+
+
+@pytest.mark.parametrize("queries", [1, FEW])
+def test_few_causal_queries_are_the_first_of_many(queries: int) -> None:
+    q, k, v = (states(B, H, T, E, seed=n) for n in range(3))
+    few = (x[:, :, :queries] for x in (q, k, v))
+    torch.testing.assert_close(attend(*few, causal=True), attend(q, k, v, causal=True)[:, :, :queries])
 
 
 def test_causal_is_the_formula_with_a_triangle() -> None:

@@ -153,3 +153,11 @@ def test_training_that_blows_up_keeps_what_was_saved(folder: Path, monkeypatch: 
     with pytest.raises(Exception, match="3 updates in a row had a non-finite loss or gradient .*the last good checkpoint is step-00000002"):
         train(four_updates(folder, "train.max_skipped=3", "train.max_updates=50", "train.save_every=2", "data.dev=none"))
     assert all(torch.isfinite(tensor).all() for tensor in read_weights(RunDir(folder / "run").find("last")).values())
+
+
+def test_weights_that_the_last_update_broke_are_not_saved(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rate = loop.rate_of
+    monkeypatch.setattr(loop, "rate_of", lambda state, *rest: float("inf") if state.progress.update == 3 else rate(state, *rest))
+    with pytest.raises(Exception, match="no longer finite after update 4; the last good checkpoint is step-00000002"):
+        train(four_updates(folder, "data.dev=none"))
+    assert RunDir(folder / "run").steps() == [2]

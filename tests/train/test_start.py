@@ -64,12 +64,12 @@ def test_what_a_killed_preparation_left_is_no_hindrance(folder: Path) -> None:
 def test_a_run_in_use_is_refused(copied: tuple[Path, str], tmp_path: Path) -> None:
     folder, run_dir = copied
     run = RunDir(tmp_path / "copy")
-    run.lock_file.write_text(str(os.getppid()), encoding="utf-8")
-    before = tree(run.path)
-    for flags in ({"resume": True}, {"overwrite": True}):
-        with pytest.raises(RunError, match=f"in use by process {os.getppid()}"):
-            train(four_updates(folder, final_test(folder), run_dir), **flags)
-    assert tree(run.path) == before
+    with run.lock():
+        before = tree(run.path)
+        for flags in ({"resume": True}, {"overwrite": True}):
+            with pytest.raises(RunError, match=f"in use by process {os.getpid()}"):
+                train(four_updates(folder, final_test(folder), run_dir), **flags)
+        assert tree(run.path) == before
 
 
 # ── resume ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -82,6 +82,7 @@ def test_a_finished_run_says_so(copied: tuple[Path, str], tmp_path: Path) -> Non
     done = train(four_updates(folder, final_test(folder), run_dir), resume=True)
     assert done.code == 0
     assert done.says("is finished already (4 updates)")
+    assert not done.says("BLEU")
     assert {name: content for name, content in tree(run.path).items() if not name.startswith("reports")} == before | {
         "config.yaml": run.config.read_bytes()
     }
