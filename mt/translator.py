@@ -12,12 +12,13 @@ from typing import NamedTuple
 import torch
 
 from mt.checkpoint import Weights, load_weights, read_state, read_weights
+from mt.config.directions import targets
 from mt.config.load import load
 from mt.config.schema import Config, Langs
 from mt.data.pairs import one_line
 from mt.decode.engine import Beam, Engine, Sampling
 from mt.decode.step import Hypothesis
-from mt.errors import RunError
+from mt.errors import DecodeError, RunError
 from mt.model.device import choose_device
 from mt.model.transformer import Transformer
 from mt.rundir import RunDir
@@ -53,6 +54,15 @@ class Translation:
         return self.hypotheses[0][0] if self.hypotheses else ""
 
 
+class Target(NamedTuple):
+    """Where a translation goes."""
+
+    lang: str | None
+    """The language, if it is known."""
+    prefix: list[int]
+    """Ids before the source: the tag, if the model has tags."""
+
+
 class Part(NamedTuple):
     """As much of a line as the model takes at once."""
 
@@ -61,7 +71,7 @@ class Part(NamedTuple):
     place: int
     """Place of the part in the line."""
     ids: list[int]
-    """Pieces, without EOS."""
+    """Pieces, without tag and EOS."""
 
 
 class Translator:
@@ -103,10 +113,32 @@ class Translator:
         """The languages of the run, if it knows them."""
         return self.config.langs
 
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """The languages that `to` can ask for; none where the model needs no telling."""
+        return tuple(self.tokenizers.src.tags)
+
+    def target(self, to: str | None = None) -> Target:
+        """Where translations go when `to` is asked for. Raises DecodeError if the model does not know it, or has to be told."""
+        known = ", ".join(self.targets)
+        if not known:
+            langs = targets(self.config)
+            if to is not None:
+                where = f" (it goes to {', '.join(langs)})" if langs else ""
+                raise DecodeError(f"--to {to}: this model was trained without target-language tags{where}; leave --to out")
+            return Target(langs[0] if len(langs) == 1 else None, [])
+        if to is None and len(self.targets) > 1:
+            raise DecodeError(f"this model translates to {known}: choose one with --to (in Python: to=…)")
+        if to not in (None, *self.targets):
+            raise DecodeError(f"--to {to}: this model does not know that language; it translates to {known}")
+        lang = self.targets[0] if to is None else to
+        return Target(lang, [self.tokenizers.src.tag(lang)])
+
     def translate(
         self,
         lines: Iterable[str],
         *,
+        to: str | None = None,
         beam: int | None = None,
         settings: Beam | Sampling | None = None,
         batch_tokens: int | None = None,
@@ -115,14 +147,16 @@ class Translator:
         """One translation a line, in order.
 
         The run's config decides how to search; `beam` changes the width alone, `settings` everything. `batch_tokens` (rows × longest
-        source) is for speed and memory, `seed` for sampling. Raises DecodeError for settings that cannot be met.
+        source) is for speed and memory, `seed` for sampling. A model of several target languages has to be told which: `to`. Raises
+        DecodeError for settings that cannot be met, and for a language the model does not know.
         """
-        return list(self.stream(lines, beam=beam, settings=settings, batch_tokens=batch_tokens, seed=seed))
+        return list(self.stream(lines, to=to, beam=beam, settings=settings, batch_tokens=batch_tokens, seed=seed))
 
     def stream(
         self,
         lines: Iterable[str],
         *,
+        to: str | None = None,
         beam: int | None = None,
         settings: Beam | Sampling | None = None,
         batch_tokens: int | None = None,
@@ -132,25 +166,28 @@ class Translator:
         """As `translate`, but in bounded memory: so many lines at a time are read, sorted by length, translated and given back in order."""
         if isinstance(lines, str):
             raise TypeError("lines is one string; give a list of them")
+        target = self.target(to)
         search = settings or Beam.build(self.config.decode, width=beam)
         budget = batch_tokens or self.config.decode.batch_tokens
         rest, first_line = iter(lines), 1
         while chunk := list(islice(rest, window)):
-            yield from self._window(chunk, search, budget=budget, seed=seed, first_line=first_line)
+            yield from self._window(chunk, search, target=target, budget=budget, seed=seed, first_line=first_line)
             first_line += len(chunk)
 
-    def _window(self, lines: Sequence[str], search: Beam | Sampling, *, budget: int, seed: int, first_line: int) -> Iterator[Translation]:
+    def _window(
+        self, lines: Sequence[str], search: Beam | Sampling, *, target: Target, budget: int, seed: int, first_line: int
+    ) -> Iterator[Translation]:
         ids_of_lines = self.encoded(lines)
         parts = [Part(line, place, ids) for line, own in enumerate(ids_of_lines) for place, ids in enumerate(own)]
         found: dict[tuple[int, int], list[Hypothesis]] = {}
-        for batch in batches_of(sorted(parts, key=lambda part: -len(part.ids)), budget=budget):
+        for batch in batches_of(sorted(parts, key=lambda part: -len(part.ids)), budget=budget, extra=len(target.prefix) + 1):
             limits = [self.limit(part.ids) for part in batch]
             # A part's seed is that of its line and of its place there: nothing sampled depends on batches or windows.
             seeds = [(seed << 64) + (first_line + part.line << 32) + part.place for part in batch]
-            hypotheses = self.engine.search([part.ids for part in batch], search, limits=limits, seeds=seeds)
+            hypotheses = self.engine.search([target.prefix + part.ids for part in batch], search, limits=limits, seeds=seeds)
             found |= {(part.line, part.place): best for part, best in zip(batch, hypotheses, strict=True)}
         for number, (line, own) in enumerate(zip(lines, ids_of_lines, strict=True)):
-            whole = self.joined([found[number, place] for place in range(len(own))], length_penalty=search.length_penalty)
+            whole = self.joined([found[number, place] for place in range(len(own))], lang=target.lang, length_penalty=search.length_penalty)
             flags = {"split": len(own) > 1, "truncated": bool(whole) and whole[0][1].truncated}
             unknown = sum(ids.count(self.tokenizers.src.unk) for ids in own)
             yield Translation(line, whole, [flag for flag, holds in flags.items() if holds], unknown)
@@ -172,9 +209,9 @@ class Translator:
         cfg = self.config.decode
         return int(cfg.max_length_factor * len(ids)) + cfg.max_length_extra
 
-    def joined(self, parts: Sequence[list[Hypothesis]], *, length_penalty: float) -> list[tuple[str, Hypothesis]]:
+    def joined(self, parts: Sequence[list[Hypothesis]], *, lang: str | None, length_penalty: float) -> list[tuple[str, Hypothesis]]:
         """Hypotheses of a line, best first, with their texts: the n-th is made of the n-th of each part (or its last, if it has fewer)."""
-        glue = "" if self.langs and re.split("[-_]", self.langs.tgt)[0] in UNSPACED else " "
+        glue = "" if lang and re.split("[-_]", lang)[0] in UNSPACED else " "
         found = []
         for rank in range(max(map(len, parts), default=0)):
             chosen = [hypotheses[min(rank, len(hypotheses) - 1)] for hypotheses in parts]
@@ -190,11 +227,11 @@ def concatenated(parts: Sequence[Hypothesis], *, length_penalty: float) -> Hypot
     return Hypothesis([i for h in parts for i in h.ids], log_prob, log_prob / length**length_penalty, any(h.truncated for h in parts))
 
 
-def batches_of(parts: Sequence[Part], *, budget: int) -> Iterator[Sequence[Part]]:
-    """Parts, sorted from long to short, in batches of rows × longest ≤ budget (with EOS); a longer one is a batch by itself."""
+def batches_of(parts: Sequence[Part], *, budget: int, extra: int) -> Iterator[Sequence[Part]]:
+    """Parts, sorted from long to short, in batches of rows × (longest + extra: EOS and tag) ≤ budget; a longer one is a batch by itself."""
     start = 0
     while start < len(parts):
-        rows = max(1, budget // (len(parts[start].ids) + 1))
+        rows = max(1, budget // (len(parts[start].ids) + extra))
         yield parts[start : start + rows]
         start += rows
 

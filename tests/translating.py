@@ -13,6 +13,7 @@ import torch
 
 from mt.checkpoint import save_checkpoint
 from mt.cli import app
+from mt.config.directions import tags
 from mt.config.load import dump
 from mt.model.transformer import Transformer
 from mt.rundir import RunDir
@@ -81,7 +82,8 @@ def lively_run(folder: Path, *overrides: str, checkpoints: Sequence[int] = (1,))
     run.checkpoints.mkdir(parents=True)
     sides = [(folder / f"train.{side}").read_text(encoding="utf-8").splitlines() for side in ("src", "trg")]
     for path, texts in zip(run.tokenizer_files(joint=config.tokenizer.joint), sides, strict=True):
-        fit(sides[0] + sides[1] if config.tokenizer.joint else texts, path, config.tokenizer, seed=1)
+        tagged = tags(config) if path == run.tokenizer_files(joint=config.tokenizer.joint)[0] else ()
+        fit(sides[0] + sides[1] if config.tokenizer.joint else texts, path, config.tokenizer, tags=tagged, seed=1)
     tokenizers = load_tokenizers(run, joint=config.tokenizer.joint)
     torch.manual_seed(1)
     model = Transformer.build(config.model, src_vocab=tokenizers.src.size, tgt_vocab=tokenizers.tgt.size, joint=tokenizers.joint)

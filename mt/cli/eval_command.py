@@ -50,6 +50,7 @@ def eval_(
     test: Annotated[list[str] | None, typer.Option(metavar="NAME:SRC:REF", help="A further test set for --model; can be repeated.")] = None,
     metrics: Annotated[str, typer.Option(metavar="LIST", help="Which scores, separated by commas.")] = "bleu,chrf,ter",
     checkpoint: Annotated[str | None, typer.Option(metavar="best|last|STEP", help="Checkpoint of --model.  [default: best]")] = None,
+    to: Annotated[str | None, typer.Option(metavar="LANG", help="What --model translates to, where it has several languages.")] = None,
     beam: Annotated[int | None, typer.Option(min=1, metavar="N", help="Beam width; 1 is greedy.  [default: the run's]")] = None,
     precision: Annotated[Literal["fp32", "bf16", "fp16"] | None, typer.Option(help="Arithmetic of --model.  [default: fp32]")] = None,
     weights: Annotated[Literal["raw", "ema"] | None, typer.Option(help="Weights of --model: as trained, or their moving average.")] = None,
@@ -73,7 +74,7 @@ def eval_(
 
     mt eval --hyp out.de --ref test.de --json scores.json
     """
-    for_model = {"src": src, "test": test, "checkpoint": checkpoint, "beam": beam, "precision": precision, "weights": weights}
+    for_model = {"src": src, "test": test, "checkpoint": checkpoint, "to": to, "beam": beam, "precision": precision, "weights": weights}
     _refuse_contradictions(model=model, hyp=hyp, ref=ref, for_model=for_model)
     if json_file and not json_file.parent.is_dir():
         raise DataError(f"{json_file}: there is no folder {json_file.parent}")  # before the work, not after it
@@ -86,7 +87,8 @@ def eval_(
     keys = [key.strip() for key in metrics.split(",")]
     for key in keys:
         build_metric(key, lang=lang, tokenize=tokenize, lowercase=lowercase)  # what it refuses, it refuses before the translation
-    system = _load(model, checkpoint=checkpoint or "best", beam=beam, precision=precision, weights=weights) if model else _file(hyp)
+    settings = {"checkpoint": checkpoint or "best", "to": to, "beam": beam, "precision": precision, "weights": weights}
+    system = _load(model, settings) if model else _file(hyp)
     results: list[dict[str, Any]] = []
     for one, lines in zip(sets, corpora, strict=True):
         target = lang or system.lang or language(one.refs[0].name)
@@ -146,14 +148,14 @@ def _read(one: EvalSet, hyp: Path | None, *, max_lines: int | None) -> Lines:
     return Lines(lines[:max_lines], [ref[:max_lines] for ref in refs])
 
 
-def _load(model: Path, *, checkpoint: str, beam: int | None, precision: str | None, weights: Literal["raw", "ema"] | None) -> System:
+def _load(model: Path, settings: dict[str, Any]) -> System:
     """A run, loaded with the settings that the JSON repeats; None there is the default."""
     from mt.translator import Translator
 
-    translator = Translator.load(model, checkpoint=checkpoint, precision=precision, weights=weights)
-    about = {"model": str(model), "checkpoint": checkpoint, "beam": beam, "precision": precision, "weights": weights}
-    lang = translator.langs.tgt if translator.langs else None
-    return System(lambda lines: [one.text for one in translator.translate(lines, beam=beam)], lang, about)
+    translator = Translator.load(model, **{name: settings[name] for name in ("checkpoint", "precision", "weights")})
+    asked = {name: settings[name] for name in ("to", "beam")}
+    lang = translator.target(settings["to"]).lang
+    return System(lambda lines: [one.text for one in translator.translate(lines, **asked)], lang, {"model": str(model), **settings})
 
 
 def _file(hyp: Path | None) -> System:

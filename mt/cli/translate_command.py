@@ -34,6 +34,7 @@ class Format(StrEnum):
 def translate(
     model: Annotated[Path, typer.Option(metavar="RUN", help="Run directory that `mt train` wrote.")],
     checkpoint: Annotated[str, typer.Option(metavar="best|last|STEP", help="Which of the run's checkpoints.")] = "best",
+    to: Annotated[str | None, typer.Option(metavar="LANG", help="Target language, for a model that has several.")] = None,
     input_file: Annotated[Path, typer.Option("--input", metavar="FILE", help="One sentence a line, also compressed; - is stdin.")] = DASH,
     output_file: Annotated[Path, typer.Option("--output", metavar="FILE", help="Appears whole or not at all; - is stdout.")] = DASH,
     beam: Annotated[int | None, typer.Option(min=1, metavar="N", help="Beam width; 1 is greedy.  [default: the run's]")] = None,
@@ -77,6 +78,7 @@ def translate(
         from mt.translator import WINDOW, Translator
 
         translator = Translator.load(model, checkpoint, device=device, precision=precision, weights=weights)
+        translator.target(to)
         of_run = translator.config.decode
         settings: Beam | Sampling = Beam.build(of_run, width=1 if greedy else beam, n_best=n_best, length_penalty=length_penalty)
         if n_best and n_best > 1 and output_format is Format.text:
@@ -92,7 +94,9 @@ def translate(
         if talking:
             print("reading from the terminal, a sentence a line; Ctrl-D ends", file=sys.stderr)
         window = 1 if talking else WINDOW
-        found = translator.stream(lines, settings=settings, batch_tokens=batch_tokens, seed=1 if seed is None else seed, window=window)
+        found = translator.stream(
+            lines, to=to, settings=settings, batch_tokens=batch_tokens, seed=1 if seed is None else seed, window=window
+        )
         for number, translation in enumerate(with_warnings(found, most=translator.config.data.max_pieces), start=1):
             file.write(written(translation, number, output_format))
             if talking:

@@ -79,7 +79,7 @@ class ModelStep(Step[DecoderCache]):
 
 
 class Engine:
-    """Searches with one model; padding, bos and unknown are never generated."""
+    """Searches with one model; padding, bos, unknown and tags are never generated."""
 
     def __init__(self, model: Transformer, tokenizers: Tokenizers, *, device: torch.device) -> None:
         self.model, self.tokenizers, self.device = model, tokenizers, device
@@ -88,11 +88,14 @@ class Engine:
     def search(
         self, sources: Sequence[Sequence[int]], settings: Beam | Sampling, *, limits: Sequence[int], seeds: Sequence[int] = ()
     ) -> list[list[Hypothesis]]:
-        """For each source (pieces, without EOS) its hypotheses, best first. `limits`: longest outputs with EOS; `seeds` for sampling."""
+        """For each source (tag if there is one, pieces, no EOS) its hypotheses, best first.
+
+        `limits`: longest outputs with EOS; `seeds` for sampling.
+        """
         assert not self.model.training
         src, tgt = self.tokenizers
         model_step = ModelStep(self.model, self.device)
-        step = Suppress(model_step, (tgt.pad, tgt.bos, tgt.unk))
+        step = Suppress(model_step, (tgt.pad, tgt.bos, tgt.unk, *tgt.tags.values()))
         state = model_step.start([[*ids, src.eos] for ids in sources], pad=src.pad)
         match settings:
             case Beam(width=1, length_penalty=alpha):

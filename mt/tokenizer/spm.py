@@ -50,6 +50,11 @@ def tag_piece(lang: str) -> str:
     return f"<2{lang}>"
 
 
+def tag_language(piece: str) -> str | None:
+    """The language that a control symbol asks for, if it is a tag."""
+    return piece[2:-1] if piece.startswith("<2") and piece.endswith(">") and len(piece) > 3 else None
+
+
 class Tokenizer:
     """One sentencepiece model: encodes, samples and decodes; immutable, and safe to use from several threads.
 
@@ -71,6 +76,9 @@ class Tokenizer:
         self.size: int = self._model.get_piece_size()
         self.fingerprint = hashlib.sha256(model).hexdigest()
         self._controls = frozenset(i for i in range(self.size) if self._model.IsControl(i))
+        names = {i: tag_language(self._model.id_to_piece(i)) for i in sorted(self._controls)}
+        self.tags = {lang: i for i, lang in names.items() if lang is not None}
+        """Id of the tag of each target language, in the order they were declared."""
         self._special = self._controls | {self.unk} | {i for i in range(self.size) if self._model.IsByte(i)}
         self._scores: list[float] = [self._model.GetScore(i) for i in range(self.size)]
         # Nothing tells declared symbols apart but their score of 0; the piece after them has it too if scores are ranks (bpe).
@@ -151,11 +159,14 @@ class Tokenizer:
 
     def tag(self, lang: str) -> int:
         """Id of the tag that asks for a target language. Raises TokenizerError if the tokenizer was trained without it."""
-        tag = self._model.piece_to_id(tag_piece(lang))
-        if tag not in self._controls:
-            known = sorted(self._model.id_to_piece(i) for i in self._controls - {self.pad, self.bos, self.eos})
-            raise TokenizerError(f"the tokenizer has no tag {tag_piece(lang)}; it has {', '.join(known) or 'none'}")
-        return tag
+        if lang not in self.tags:
+            known = ", ".join(map(tag_piece, self.tags))
+            raise TokenizerError(f"the tokenizer has no tag {tag_piece(lang)}; it has {known or 'none'}")
+        return self.tags[lang]
+
+    def pieces(self, ids: Sequence[int]) -> list[str]:
+        """The piece of each id, as it stands in the model: a space is U+2581."""
+        return [self._model.id_to_piece(int(i)) for i in ids]
 
 
 class Tokenizers(NamedTuple):

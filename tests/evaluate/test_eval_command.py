@@ -55,13 +55,16 @@ def files(tmp_path: Path) -> SimpleNamespace:
 class LowerTranslator:
     """A run whose translation of a line is the line in lower case, with a capital; remembers how it was loaded and called."""
 
-    langs: Any = SimpleNamespace(src="en", tgt="de")
+    lang: str | None = "de"
     asked: dict[str, Any]
 
     @classmethod
     def load(cls, run: Path, **settings: Any) -> LowerTranslator:
         cls.asked = {"run": run, **settings}
         return cls()
+
+    def target(self, to: str | None) -> SimpleNamespace:
+        return SimpleNamespace(lang=to or self.lang)
 
     def translate(self, lines: list[str], **settings: Any) -> list[SimpleNamespace]:
         self.asked.update(settings, lines=len(lines))
@@ -116,18 +119,19 @@ def test_a_run_scores_as_its_translations_do(files: SimpleNamespace, translator:
     by_run = run("--model", "runs/x", "--src", files.src, "--ref", files.ref, "--json", files.json)
     assert by_run.stdout == by_file.stdout
     assert translator.asked == {
-        "run": Path("runs/x"), "checkpoint": "best", "precision": None, "weights": None, "beam": None, "lines": 3,
+        "run": Path("runs/x"), "checkpoint": "best", "precision": None, "weights": None, "to": None, "beam": None, "lines": 3,
     }  # fmt: skip
     written = json.loads(files.json.read_text(encoding="utf-8"))
-    assert written["hypotheses"] == {"model": "runs/x", "checkpoint": "best", "beam": None, "precision": None, "weights": None}
+    settings = {"checkpoint": "best", "to": None, "beam": None, "precision": None, "weights": None}
+    assert written["hypotheses"] == {"model": "runs/x", **settings}
     assert written["source"] == str(files.src)
 
 
 def test_the_settings_of_a_validation_reach_the_run(files: SimpleNamespace, translator: type[LowerTranslator]) -> None:
-    settings = ["--checkpoint", "500", "--beam", "1", "--precision", "bf16", "--weights", "ema", "--max-lines", "2"]
+    settings = ["--checkpoint", "500", "--beam", "1", "--precision", "bf16", "--weights", "ema", "--max-lines", "2", "--to", "fr"]
     run("--model", "runs/x", "--src", files.src, "--ref", files.ref, "--metrics", "ter", *settings)
     assert translator.asked == {
-        "run": Path("runs/x"), "checkpoint": "500", "precision": "bf16", "weights": "ema", "beam": 1, "lines": 2,
+        "run": Path("runs/x"), "checkpoint": "500", "precision": "bf16", "weights": "ema", "to": "fr", "beam": 1, "lines": 2,
     }  # fmt: skip
 
 
@@ -143,20 +147,21 @@ def test_named_sets_are_scored_one_by_one(files: SimpleNamespace, tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    ("words", "suffix", "langs", "expected"),
+    ("words", "suffix", "lang", "expected"),
     [
-        (["--lang", "zh"], ".ja", SimpleNamespace(src="en", tgt="ko"), "zh"),
-        ([], ".ja", SimpleNamespace(src="en", tgt="ko"), "ko-mecab"),
+        (["--lang", "zh", "--to", "ko"], ".ja", "ko", "zh"),
+        (["--to", "zh"], ".ja", "ko", "zh"),
+        ([], ".ja", "ko", "ko-mecab"),
         ([], ".ja", None, "ja-mecab"),
         ([], ".txt", None, "13a"),
     ],
-    ids=["as said", "the run's", "the suffix", "none"],
+    ids=["as said", "asked for", "the run's", "the suffix", "none"],
 )
 def test_the_language_is_found(
-    words: list[str], suffix: str, langs: Any, expected: str, files: SimpleNamespace, translator: type[LowerTranslator],
+    words: list[str], suffix: str, lang: str | None, expected: str, files: SimpleNamespace, translator: type[LowerTranslator],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
-    monkeypatch.setattr(translator, "langs", langs)
+    monkeypatch.setattr(translator, "lang", lang)
     result = run("--model", "x", "--src", files.src, "--ref", files.ref.rename(files.ref.with_suffix(suffix)), "--metrics", "bleu", *words)
     assert f"|tok:{expected}" in result.stdout
 

@@ -169,6 +169,25 @@ def test_each_tag_has_an_id_of_its_own(model: Tokenizer) -> None:
         model.tag("")
 
 
+def test_tags_are_listed_in_the_order_they_were_declared(model: Tokenizer, tmp_path: Path) -> None:
+    assert list(model.tags) == ["de", "fr"]
+    assert model.pieces([model.tags["de"], model.tags["fr"]]) == ["<2de>", "<2fr>"]
+    fit(corpus(), tmp_path / "t.model", TokenizerConfig(vocab_size=200, symbols=["<2nl>"]), tags=["zh-Hant", "pt_BR"], seed=1)
+    assert list(Tokenizer.load(tmp_path / "t.model").tags) == ["zh-Hant", "pt_BR"]
+
+
+@examples
+@given(text=st.lists(st.one_of(st.sampled_from(["<2de>", "<2fr>", "<2", "de>", " "]), known_text)).map("".join))
+def test_a_tag_in_text_is_text(model: Tokenizer, text: str) -> None:
+    ids = model.encode(text)
+    assert {model.tag("de"), model.tag("fr")}.isdisjoint(ids)
+    assert model.decode(ids) == collapsed(text)
+
+
+def test_pieces_spell_the_text(model: Tokenizer) -> None:
+    assert "".join(model.pieces(model.encode("bako limu ."))) == "\u2581bako\u2581limu\u2581."
+
+
 def test_a_declared_symbol_is_one_id_wherever_it_stands(model: Tokenizer) -> None:
     (symbol,) = {i for i in model.encode("<ph1>") if model.decode([i]) == "<ph1>"}
     for text in ("bako <ph1> limu .", "bako<ph1>limu .", "<ph1> bako .", "bako <ph1>."):
