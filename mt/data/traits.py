@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Collection
 from html.entities import html5
 
-from mt.data.scripts import SCRIPT_OF
+from mt.data.scripts import CASED, SCRIPT_OF
 
 WORDS, CHARACTERS = 4, 8  # lengths of the n-grams that are looked at for repetition
 PER_WORD = 15  # a text with more characters a word than this is taken as written without spaces
@@ -115,9 +115,9 @@ def has_markup(text: str) -> bool:
 
 # ── scripts ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-# All letters up to U+024F are Latin; punctuation is no letter.
-_BEYOND_LATIN = re.compile("[^\x00-\u024f\u2000-\u206f]")
-_LATIN_LETTER = re.compile("[A-Za-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f]")
+# Most Latin letters, and the characters beside them that are no letter of any script.
+_BEYOND_LATIN = re.compile("[^\x00-\u024f\u1e00-\u1eff\u2000-\u206f]")
+_LATIN_LETTER = re.compile("[A-Za-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\u1e00-\u1eff]")
 
 
 def letters_by_script(text: str) -> Counter[str]:
@@ -146,9 +146,8 @@ def foreign_share(text: str, scripts: Collection[str]) -> float:
 
 
 def lower_cased(text: str) -> bool | None:
-    """Are all letters that have case small? None without such letters, as in Chinese."""
-    small = text.lower()
-    return small == text if small != text or small != text.upper() else None
+    """Are all letters small? None where most are of a script without capitals, and where there are none."""
+    return text == text.lower() if script(text) in CASED else None
 
 
 _FREE = re.compile(r" (?:[,.]|'(?:s|t|m|d|re|ve|ll)|n't|&(?:apos|quot|#91|#93|#124);\w*|@-@)(?= |$)", re.IGNORECASE)
