@@ -61,7 +61,7 @@ def test_control_characters_by_category(text: str) -> None:
 @given(WORDY | UNSPACED)
 def test_repetition_is_what_a_loop_over_the_n_grams_finds(text: str) -> None:
     words = text.split()
-    items, n = (words, 4) if len(text) <= 15 * len(words) else (list(text), 8)
+    items, n = (words, 4) if len(words) > 1 and len(text) <= 15 * len(words) else (list(text), 8)
     grams = [tuple(items[i : i + n]) for i in range(len(items) - n + 1)]
     again = sum(gram in grams[:i] for i, gram in enumerate(grams))
     assert traits.repeated_share(text) == pytest.approx(again / len(grams) if grams else 0.0)
@@ -75,6 +75,7 @@ def test_repetition_is_what_a_loop_over_the_n_grams_finds(text: str) -> None:
         ("我们去我们去我们去我们去我们去", 5 / 8),
         ("New York, New York is a wonderful town", 0.0),
         ("ต้นไม้ต้นไม้ต้นไม้ต้นไม้", 11 / 17),
+        ("wide" + " " * 40 + "gap", 0.0),
         ("", 0.0),
     ],
 )
@@ -85,7 +86,7 @@ def test_repetition_of_words_or_of_characters(text: str, share: float) -> None:
 @pytest.mark.parametrize("text", ALL)
 def test_ordinary_sentences_have_nothing_odd(text: str) -> None:
     assert traits.digit_share(text) == traits.repeated_share(text) == 0
-    assert traits.symbol_share(text) < 0.15
+    assert traits.symbol_share(text) < 0.2
     assert not any(odd(text) for odd in (traits.has_markup, traits.has_control, traits.subword_split, traits.tokenised, traits.lower_cased))
 
 
