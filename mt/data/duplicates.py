@@ -9,7 +9,7 @@ from __future__ import annotations
 import mmap
 import tempfile
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -65,6 +65,11 @@ def fingerprint(pair: Pair, kind: Kind) -> int:
     """64 bits that pairs share whose sources and targets are equal, as `text_fingerprint` has it."""
     src, tgt = (pair.src, pair.tgt) if kind == "exact" else (normalised(pair.src), normalised(pair.tgt))
     return _hash(tgt, seed=_hash(src))
+
+
+def fingerprints(pairs: Iterable[Pair], kind: Kind) -> Hashes:
+    """The fingerprint of each pair, (N,)."""
+    return np.fromiter((fingerprint(pair, kind) for pair in pairs), dtype=np.uint64)
 
 
 def _hash(text: str, seed: int = 0) -> int:

@@ -126,18 +126,19 @@ def _above(share: Callable[[str], float], limit: float, reason: str, pair: Pair)
 
 
 FEWEST_LETTERS = 4  # in a wrong script: below, it may be `OK`, `USB` or a unit
+_ADDRESS = re.compile(r"[A-Za-z0-9]+(?:[./@_:\\]+[A-Za-z0-9][A-Za-z0-9~?=&%#+-]*)+")
 _LATIN_WORD = re.compile("[A-Za-z\u00c0-\u024f]+")
 
 
 def _in_other_script(side: int, scripts: tuple[str, ...], reason: str, pair: Pair) -> str | None:
-    """More than half of the letters are foreign. Latin words between others do not count if they stand on the other side, too: names."""
+    """More than half of the letters are foreign. Names and addresses in Latin letters do not count where there are letters beside them."""
     text = _text(pair, side)
     foreign = traits.foreign_share(text, scripts)
     if foreign <= 0.5 or traits.letters_by_script(text).total() < FEWEST_LETTERS:
         return None
     if foreign < 1 and "Latin" not in scripts:
-        names = {word.casefold() for word in _LATIN_WORD.findall(_text(pair, 1 - side))}
-        own = _LATIN_WORD.sub(lambda word: " " if word[0].casefold() in names else word[0], text)
+        names = {word for word in _LATIN_WORD.findall(_text(pair, 1 - side)) if not word.islower()}  # the same ones on the other side
+        own = _LATIN_WORD.sub(lambda word: " " if word[0] in names else word[0], _ADDRESS.sub(" ", text))
         return reason if traits.foreign_share(own, scripts) > 0.5 else None
     return reason
 

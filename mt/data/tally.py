@@ -127,11 +127,14 @@ def table(tallies: Mapping[str, Tally]) -> list[str]:
     for name, tally in _with_sum(tallies):
         rows.append((name, "kept", str(tally.kept), _percent(tally.kept, tally.total)))
         rows += [("", reason, str(count), _percent(count, tally.total)) for reason, count in tally.dropped.most_common()]
-    count, share = (max(len(row[column]) for row in rows) for column in (2, 3))
-    reason = max(len(row[1]) for row in rows)
-    name = min(max(len(row[0]) for row in rows), max(12, WIDTH - reason - count - share - 6))
-    reason = min(reason, WIDTH - name - count - share - 6)
-    return [f"{cut(row[0], name):{name}}  {cut(row[1], reason):{reason}}  {row[2]:>{count}}  {row[3]:>{share}}" for row in rows]
+    names, reasons, counts, shares = (max(map(len, column)) for column in zip(*rows, strict=True))
+    room = WIDTH - counts - shares - 6
+    names = min(names, max(12, room - reasons))
+    reasons = min(reasons, room - names)
+    return [
+        f"{cut(name, names):{names}}  {cut(reason, reasons):{reasons}}  {count:>{counts}}  {share:>{shares}}"
+        for name, reason, count, share in rows
+    ]
 
 
 def table_json(tallies: Mapping[str, Tally]) -> dict[str, Any]:

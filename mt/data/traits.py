@@ -12,10 +12,10 @@ from collections import Counter
 from collections.abc import Collection
 from html.entities import html5
 
-from mt.data.scripts import SCRIPT_OF
+from mt.data.scripts import CASED, SCRIPT_OF
 
 WORDS, CHARACTERS = 4, 8  # lengths of the n-grams that are looked at for repetition
-PER_WORD = 15  # a text with more characters a word than this is taken as written without spaces
+PER_WORD = 15  # a text of one word, or with more characters a word than this, is taken as written without spaces
 
 
 # ── characters ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -78,8 +78,9 @@ def repeated_share(text: str) -> float:
     Words are what stands between white space, with letter case and punctuation. A text of fewer than 4 words (8 characters) has none.
     """
     words = text.split()
-    unspaced = len(text) > PER_WORD * len(words)
-    items, n = (text, CHARACTERS) if unspaced else (words, WORDS)
+    joined = " ".join(words)
+    unspaced = len(words) == 1 or len(joined) > PER_WORD * len(words)
+    items, n = (joined, CHARACTERS) if unspaced else (words, WORDS)
     # An n-gram that comes again, overlapping or not, has n items that came before.
     if len(items) - len(set(items)) < n:
         return 0.0
@@ -115,15 +116,15 @@ def has_markup(text: str) -> bool:
 
 # ── scripts ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-# All letters up to U+024F are Latin; punctuation is no letter.
-_BEYOND_LATIN = re.compile("[^\x00-\u024f\u2000-\u206f]")
-_LATIN_LETTER = re.compile("[A-Za-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f]")
+# Most Latin letters, and the characters beside them that are no letter of any script.
+_BEYOND_LATIN = re.compile("[^\x00-\u024f\u1e00-\u1eff\u2000-\u206f]")
+_LATIN_LETTERS = re.compile("[A-Za-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\u1e00-\u1eff]+")
 
 
 def letters_by_script(text: str) -> Counter[str]:
     """The number of letters and marks of each script; those of no script and of rare ones are left out."""
     if not _BEYOND_LATIN.search(text):
-        latin = len(_LATIN_LETTER.findall(text))
+        latin = sum(map(len, _LATIN_LETTERS.findall(text)))
         return Counter(Latin=latin) if latin else Counter()
     counts: Counter[str | None] = Counter(map(SCRIPT_OF.__getitem__, text))
     return Counter({script: count for script, count in counts.items() if script is not None})
@@ -146,22 +147,22 @@ def foreign_share(text: str, scripts: Collection[str]) -> float:
 
 
 def lower_cased(text: str) -> bool | None:
-    """Are all letters that have case small? None without such letters, as in Chinese."""
-    small = text.lower()
-    return small == text if small != text or small != text.upper() else None
+    """Are all letters small? None where most are of a script without capitals, and where there are none."""
+    return text == text.lower() if script(text) in CASED else None
 
 
 _FREE = re.compile(r" (?:[,.]|'(?:s|t|m|d|re|ve|ll)|n't|&(?:apos|quot|#91|#93|#124);\w*|@-@)(?= |$)", re.IGNORECASE)
 _GLUED = re.compile(r"\w(?:[,.](?= |$)|'(?:s|t|m|d|re|ve|ll)\b)", re.IGNORECASE)
-# Letters of scripts without spaces, those between which a space stands, and the length of words below which spaces must be an analyser's.
+# Of scripts without spaces: runs of letters, spaces between letters, and the mean word below which the spaces are an analyser's.
 _UNSPACED = [
-    (re.compile(f"[{letters}]"), re.compile(f"[{letters}] (?=[{letters}])"), limit)
+    (re.compile(f"[{letters}]+"), re.compile(f"[{letters}] (?=[{letters}])"), limit)
     for letters, limit in [
         ("\u3005\u3041-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff", 3.5),  # Han, Kana
         ("\u0e01-\u0e4e\u0e81-\u0edf\u1000-\u104f\u1780-\u17d3", 7.0),  # Thai, Lao, Myanmar, Khmer
     ]
 ]
 _SPLIT = re.compile(r"\w@@(?= |$)|(?:^| )\u2581\w|\w ##\w|\uffed")
+_SPLIT_MARKS = ("@@", "\u2581", "##", "\uffed")
 
 
 def tokenised(text: str) -> bool | None:
@@ -170,8 +171,8 @@ def tokenised(text: str) -> bool | None:
     True: `a word , another .`, `it 's`, `誰 が 一番 に`; False: `a word, another.`; None: the text shows neither.
     """
     if not text.isascii():
-        for letter, gap, limit in _UNSPACED:
-            if (letters := len(letter.findall(text))) > len(text) / 4:
+        for run, gap, limit in _UNSPACED:
+            if (letters := sum(map(len, run.findall(text)))) > len(text) / 4:
                 gaps = len(gap.findall(text))
                 return letters < limit * (gaps + 1) if gaps or letters > 2 * limit else None
     free, glued = len(_FREE.findall(text)), len(_GLUED.findall(text))
@@ -180,4 +181,4 @@ def tokenised(text: str) -> bool | None:
 
 def subword_split(text: str) -> bool:
     """Are words cut into pieces, as `wo@@ rd`, `▁wor d`, `wo ##rd` or `wo ￭rd`?"""
-    return _SPLIT.search(text) is not None
+    return any(mark in text for mark in _SPLIT_MARKS) and _SPLIT.search(text) is not None
