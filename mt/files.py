@@ -6,17 +6,12 @@ TAB and NUL. One "\\r" before the line's end and a byte order mark at byte 0 are
 
 from __future__ import annotations
 
-import bz2
 import errno
 import glob
-import gzip
 import hashlib
-import io
-import lzma
 import os
 import re
 import secrets
-import zlib
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from difflib import get_close_matches
@@ -24,11 +19,14 @@ from pathlib import Path
 from typing import Any, BinaryIO, Literal, TextIO, overload
 
 from mt.errors import DataError
+from mt.unpack import CHUNK_BYTES, unpacked
 
 MAX_LINE_BYTES = 16 * 2**20
 """Longest line that is read, decompressed; no corpus has such a line, a decompression bomb has nothing else."""
 
-CHUNK_BYTES = 2**18
+MAX_DOCUMENT_BYTES = 512 * 2**20
+"""Largest document that is read whole, decompressed."""
+
 BOM = b"\xef\xbb\xbf"
 UTF16_BOMS = b"\xff\xfe", b"\xfe\xff"
 UTF16 = re.compile(rb"(?:[^\0]\0){4}|(?:\0[^\0]){4}")  # without byte order mark: four characters that one byte would do for
@@ -37,44 +35,25 @@ NO_ROOM = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS))
 """Codes of an OSError that says that nothing (more) can be written there."""
 AS_UTF8 = "the file looks like UTF-16, save it as UTF-8"
 
-# The whole header each time: "BZh" alone may well begin a line of text.
-GZIP = re.compile(rb"\x1f\x8b")
-BZIP2 = re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)")
-XZ = re.compile(rb"\xfd7zXZ\0")
-UNREAD = {re.compile(rb"\x28\xb5\x2f\xfd"): "zstd", re.compile(rb"PK\x03\x04"): "zip"}
-
-
 # ── reading ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def open_binary(path: str | Path) -> BinaryIO:
-    """Open a file for reading bytes, decompressed if its first bytes say gzip (also several members), bzip2 or xz, whatever its name.
+    """Open a file for reading bytes, decompressed if its first bytes say gzip (also several members), bzip2, xz or zstd, whatever its name.
 
-    Works on pipes too. Raises DataError for a file that is missing, unreadable, a folder, or packed in a way that is not read; a file that
-    turns out broken raises it from `read`.
+    Works on pipes too. Raises DataError for a file that is missing, unreadable, a folder, or a zip archive; a file that turns out broken
+    raises it from `read`.
     """
     try:
         file = open(path, "rb")  # noqa: SIM115 (the caller closes it)
         head = file.peek(10)
     except OSError as error:
         raise DataError(_why_not(Path(path), error)) from None
-    decompressed: io.BufferedIOBase
-    if GZIP.match(head):
-        decompressed = gzip.GzipFile(fileobj=file, mode="rb")
-    elif BZIP2.match(head):
-        decompressed = bz2.BZ2File(file)
-    elif XZ.match(head):
-        decompressed = lzma.LZMAFile(file)  # noqa: SIM115 (closed by _Decompressed)
-    elif packer := next((name for magic, name in UNREAD.items() if magic.match(head)), None):
-        file.close()
-        raise DataError(f"{path}: is packed with {packer}, which is not read; unpack it, or pack it with gzip, bzip2 or xz")
-    else:
-        return file
-    return io.BufferedReader(_Decompressed(decompressed, file, str(path)), CHUNK_BYTES)
+    return unpacked(file, head, str(path))
 
 
 def shards(path: str | Path) -> list[Path]:
-    """The files behind a path: the file itself, or those of a folder or a pattern such as `part-*.en.gz`, by name; hidden ones are left out.
+    """The files behind a path: itself, or those of a folder or a pattern such as `part-*.en.gz`, by name; hidden ones are left out.
 
     Raises DataError for a folder without files and a pattern that no file fits. A single file need not exist.
     """
@@ -92,29 +71,14 @@ def shards(path: str | Path) -> list[Path]:
     return found
 
 
-class _Decompressed(io.RawIOBase):
-    """Closes the file under the decompressor, which the standard library leaves open, and turns its many errors into one."""
-
-    def __init__(self, decompressed: io.BufferedIOBase, file: BinaryIO, name: str) -> None:
-        self._decompressed, self._file, self._name = decompressed, file, name
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        try:
-            data = self._decompressed.read(len(buffer))
-        except EOFError:
-            raise DataError(f"{self._name}: the compressed file ends too early; copy or download it again") from None
-        except (OSError, zlib.error, lzma.LZMAError) as error:
-            raise DataError(f"{self._name}: the compressed file is broken ({error}); copy or download it again") from None
-        buffer[: len(data)] = data
-        return len(data)
-
-    def close(self) -> None:
-        self._decompressed.close()
-        self._file.close()
-        super().close()
+def read_whole(stream: BinaryIO, name: str, *, max_bytes: int) -> bytes:
+    """All of a stream; `name` is the file in messages. Raises DataError for more than `max_bytes`."""
+    data = bytearray()
+    while chunk := stream.read(CHUNK_BYTES):
+        data += chunk
+        if len(data) > max_bytes:
+            raise DataError(f"{name}: holds more than {max_bytes >> 20} MiB; split it")
+    return bytes(data)
 
 
 def read_lines(path: str | Path, *, max_bytes: int = MAX_LINE_BYTES) -> Iterator[str]:

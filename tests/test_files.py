@@ -12,17 +12,26 @@ import subprocess
 import sys
 import threading
 import tracemalloc
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mt.errors import DataError
-from mt.files import CHUNK_BYTES, decode_lines, open_binary, read_lines, sha256, write_atomic
+from mt.files import decode_lines, open_binary, read_lines, sha256, write_atomic
+from mt.unpack import CHUNK_BYTES
 
-PACKERS: dict[str, Callable[[bytes], bytes]] = {"plain": bytes, "gzip": gzip.compress, "bzip2": bz2.compress, "xz": lzma.compress}
+PACKERS: dict[str, Callable[[bytes], bytes]] = {
+    "plain": bytes,
+    "gzip": gzip.compress,
+    "bzip2": bz2.compress,
+    "xz": lzma.compress,
+    "zstd": zstandard.ZstdCompressor(write_checksum=True).compress,
+}
 ODD = "\u2028\u2029\x85\v\f\x1c\x1d\x1e\0\t\r\ufeff e\N{GRINNING FACE}"
 LINES = st.lists(st.text(st.sampled_from(ODD) | st.characters(exclude_categories=["Cs"], exclude_characters="\n"), max_size=20), max_size=8)
 
@@ -122,7 +131,7 @@ def test_packing_is_seen_in_the_content_not_the_name(tmp_path: Path) -> None:
     assert list(read_lines(tmp_path / "y.txt")) == ["BZh is how bzip2 begins"]
 
 
-@pytest.mark.parametrize("packer", ["gzip", "bzip2", "xz"])
+@pytest.mark.parametrize("packer", ["gzip", "bzip2", "xz", "zstd"])
 def test_truncated_or_damaged_file_is_named(tmp_path: Path, packer: str) -> None:
     whole = PACKERS[packer](random.Random(1).randbytes(5000).hex().encode())
     (tmp_path / "short").write_bytes(whole[: len(whole) // 2])
@@ -132,10 +141,24 @@ def test_truncated_or_damaged_file_is_named(tmp_path: Path, packer: str) -> None
     assert "is broken" in only_error(tmp_path / "damaged")
 
 
-@pytest.mark.parametrize(("magic", "packer"), [(b"\x28\xb5\x2f\xfd", "zstd"), (b"PK\x03\x04", "zip")])
-def test_other_packers_are_named(tmp_path: Path, magic: bytes, packer: str) -> None:
-    (tmp_path / "x").write_bytes(magic + b"...")
-    assert packer in only_error(tmp_path / "x")
+@pytest.mark.parametrize("cut", [1, 3, 9])
+@pytest.mark.parametrize("packer", ["gzip", "bzip2", "xz", "zstd"])
+def test_a_file_without_its_last_bytes_is_cut_short(tmp_path: Path, packer: str, cut: int) -> None:
+    (tmp_path / "short").write_bytes(PACKERS[packer](b"good\n" * 1000)[:-cut])
+    assert "ends too early" in only_error(tmp_path / "short")
+
+
+def test_zstd_with_a_skippable_frame_first_and_without_content_size(tmp_path: Path) -> None:
+    skippable = b"\x50\x2a\x4d\x18" + (5).to_bytes(4, "little") + b"notes"
+    stream = zstandard.ZstdCompressor().compressobj()
+    (tmp_path / "x").write_bytes(skippable + stream.compress(b"a\nb\n") + stream.flush() + skippable)
+    assert list(read_lines(tmp_path / "x")) == ["a", "b"]
+
+
+def test_zip_is_refused_with_its_cure(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "x", "w") as file:
+        file.writestr("a.txt", "a\n")
+    assert only_error(tmp_path / "x") == ": is packed with zip, which is not read; unpack it, or pack it with gzip, bzip2, xz or zstd"
 
 
 @pytest.mark.parametrize("packer", list(PACKERS))

@@ -7,11 +7,14 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
+from functools import partial
+from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, TextIO
+from typing import TYPE_CHECKING, Annotated, BinaryIO, Literal
 
 import typer
 
+from mt.cli.documents import InputFormat, document_kind, fill_in
 from mt.config.schema import MAX_LENGTH_PENALTY
 from mt.errors import MTError
 from mt.files import decode_lines, open_binary, write_atomic
@@ -35,7 +38,7 @@ def translate(
     model: Annotated[Path, typer.Option(metavar="RUN", help="Run directory that `mt train` wrote.")],
     checkpoint: Annotated[str, typer.Option(metavar="best|last|STEP", help="Which of the run's checkpoints.")] = "best",
     to: Annotated[str | None, typer.Option(metavar="LANG", help="Target language, for a model that has several.")] = None,
-    input_file: Annotated[Path, typer.Option("--input", metavar="FILE", help="One sentence a line, also compressed; - is stdin.")] = DASH,
+    input_file: Annotated[Path, typer.Option("--input", metavar="FILE", help="Text or document, also compressed; - is stdin.")] = DASH,
     output_file: Annotated[Path, typer.Option("--output", metavar="FILE", help="Appears whole or not at all; - is stdout.")] = DASH,
     beam: Annotated[int | None, typer.Option(min=1, metavar="N", help="Beam width; 1 is greedy.  [default: the run's]")] = None,
     greedy: Annotated[bool, typer.Option("--greedy", help="The same as --beam 1.")] = False,
@@ -60,25 +63,39 @@ def translate(
     ] = None,
     precision: Annotated[Literal["fp32", "bf16", "fp16"], typer.Option(help="Arithmetic.")] = "fp32",
     device: Annotated[str, typer.Option(metavar="D", help="auto, cpu, cuda or mps.")] = "auto",
+    input_format: Annotated[
+        InputFormat, typer.Option(help="auto: by suffix, .po .pot .xlf .xliff .tmx .tsv are documents, all else text.")
+    ] = InputFormat.auto,
+    retranslate: Annotated[bool, typer.Option("--retranslate", help="Also what has a translation in the document.")] = False,
 ) -> None:
     """Translate text: N lines in, N lines out, in order; a blank line stays blank, a line that is too long is translated in parts.
+
+    A document gets the translations that it lacks, marked as not yet reviewed; all else in it stays as it is.
 
     Examples:
 
     mt translate --model runs/demo --input test.en --output test.de
 
     echo "Good morning." | mt translate --model runs/demo
+
+    mt translate --model runs/demo --input app.po --output app.de.po
     """
     sampling = {"--temperature": temperature, "--top-k": top_k, "--top-p": top_p, "--seed": seed}
     refuse_contradictions(beam=beam, greedy=greedy, sample=sample, sampling=sampling, n_best=n_best)
     if length_penalty is not None and not 0 <= length_penalty <= MAX_LENGTH_PENALTY:  # NaN is refused too, which typer's bounds let through
         raise MTError(f"--length-penalty {length_penalty:g}: should be from 0 to {MAX_LENGTH_PENALTY}")
-    with reading(input_file) as lines, writing(output_file) as file:  # what is wrong with either is said before torch is loaded
+    text_only = {"--n-best": n_best if n_best and n_best > 1 else None, "--format": output_format if output_format != Format.text else None}
+    kind = document_kind(input_format, input_file, output_file, text_only=text_only, retranslate=retranslate)
+    with reading(input_file) as stream, writing(output_file) as file:  # what is wrong with either is said before torch is loaded
+        from mt.data.exchange import Kind, kind_of, open_document
+
+        name = "<stdin>" if input_file == DASH else str(input_file)
+        document = open_document(stream, name, kind) if kind else None
         from mt.decode.engine import Beam, Sampling
         from mt.translator import WINDOW, Translator
 
         translator = Translator.load(model, checkpoint, device=device, precision=precision, weights=weights)
-        translator.target(to)
+        tgt = translator.target(to).lang
         of_run = translator.config.decode
         settings: Beam | Sampling = Beam.build(of_run, width=1 if greedy else beam, n_best=n_best, length_penalty=length_penalty)
         if n_best and n_best > 1 and output_format is Format.text:
@@ -91,14 +108,24 @@ def translate(
                 length_penalty=settings.length_penalty,
             )
         talking = input_file == DASH and sys.stdin.isatty()
+        search = partial(
+            translator.stream,
+            to=to,
+            settings=settings,
+            batch_tokens=batch_tokens,
+            seed=1 if seed is None else seed,
+            window=1 if talking else WINDOW,
+        )
+        warned = partial(with_warnings, most=translator.config.data.max_pieces)
+        if document:
+            as_table = kind_of(output_file) is Kind.tsv
+            src = translator.langs.src if translator.langs else None
+            fill_in(document, file, search, warned, src=src, tgt=tgt, retranslate=retranslate, as_table=as_table)
+            return
         if talking:
             print("reading from the terminal, a sentence a line; Ctrl-D ends", file=sys.stderr)
-        window = 1 if talking else WINDOW
-        found = translator.stream(
-            lines, to=to, settings=settings, batch_tokens=batch_tokens, seed=1 if seed is None else seed, window=window
-        )
-        for number, translation in enumerate(with_warnings(found, most=translator.config.data.max_pieces), start=1):
-            file.write(written(translation, number, output_format))
+        for number, translation in enumerate(warned(search(decode_lines(stream, name)), places=count(1)), start=1):
+            file.write(written(translation, number, output_format).encode("utf-8", "surrogateescape"))
             if talking:
                 file.flush()
 
@@ -119,22 +146,22 @@ def refuse_contradictions(
 
 
 @contextmanager
-def reading(path: Path) -> Iterator[Iterator[str]]:
-    """The lines of the input file, or of stdin."""
+def reading(path: Path) -> Iterator[BinaryIO]:
+    """The input file, decompressed, or stdin."""
     if path == DASH:
-        yield decode_lines(sys.stdin.buffer, "<stdin>")
+        yield sys.stdin.buffer
         return
     with open_binary(path) as stream:
-        yield decode_lines(stream, str(path))
+        yield stream
 
 
 @contextmanager
-def writing(path: Path) -> Iterator[TextIO]:
+def writing(path: Path) -> Iterator[BinaryIO]:
     """The output file, or stdout."""
     if path == DASH:
-        yield sys.stdout
+        yield sys.stdout.buffer
         return
-    with write_atomic(path) as file:
+    with write_atomic(path, "wb") as file:
         yield file
 
 
@@ -154,16 +181,16 @@ def written(translation: Translation, number: int, output_format: Format) -> str
             return json.dumps(record, ensure_ascii=False) + "\n"
 
 
-def with_warnings(translations: Iterable[Translation], *, most: int) -> Iterator[Translation]:
-    """The same translations; after the last, what users should know about them goes to stderr."""
+def with_warnings(translations: Iterable[Translation], *, most: int, places: Iterator[int] | Iterator[str]) -> Iterator[Translation]:
+    """The same translations; after the last, what users should know about them goes to stderr, with the places: lines or origins."""
     split, truncated, unknown = [], [], {}
-    for number, translation in enumerate(translations, start=1):
+    for translation, place in zip(translations, places, strict=False):  # there are always more places
         if "split" in translation.flags:
-            split.append(number)
+            split.append(place)
         if "truncated" in translation.flags:
-            truncated.append(number)
+            truncated.append(place)
         if translation.unknown:
-            unknown[number] = translation.unknown
+            unknown[place] = unknown.get(place, 0) + translation.unknown
         yield translation
     if split:
         warn(f"{named(split)}: longer than {most} pieces (data.max_pieces), translated in parts")
@@ -179,9 +206,8 @@ def warn(text: str) -> None:
     print(f"warning: {text}", file=sys.stderr)
 
 
-def named(numbers: Sequence[int], most: int = 5) -> str:
-    """`line 2`, `lines 2, 5`, or the first few of them and how many there are."""
-    if len(numbers) == 1:
-        return f"line {numbers[0]}"
-    first = ", ".join(map(str, numbers[:most]))
-    return f"lines {first}" if len(numbers) <= most else f"lines {first}, … ({len(numbers)} in all)"
+def named(places: Sequence[int] | Sequence[str], most: int = 5) -> str:
+    """`line 2`, `lines 2, 5`, or the first few of them and how many there are; origins as they are."""
+    first = ", ".join(map(str, places[:most]))
+    lines = f"line{'' if len(places) == 1 else 's'} " if isinstance(places[0], int) else ""
+    return f"{lines}{first}" + (f", … ({len(places)} in all)" if len(places) > most else "")

@@ -92,7 +92,11 @@ class CsvFile(CorpusSettings):
         return [self.csv]
 
     def contradictions(self) -> Iterator[Contradiction]:
-        """One column cannot be both sides."""
+        """One column cannot be both sides, nor stand before the first; what quotes or ends lines cannot separate fields."""
+        if self.separator in '"\r\n':
+            yield clash("the separator cannot be a quote or a line end; a comma, a semicolon or a TAB can", "separator")
+        if self.columns and any(isinstance(column, int) and column < 0 for column in self.columns):
+            yield clash("columns are counted from 0", "columns")
         if self.columns and self.columns[0] == self.columns[1]:
             yield clash(f"column {self.columns[0]} is both source and target; name two different ones", "columns")
 

@@ -41,6 +41,22 @@ def language(name: str) -> str | None:
     return code if known and known[1].lower() in CODES else None
 
 
+def closeness(code: str, wanted: str) -> int | None:
+    """How well a language code fits the one that is wanted: 0 the same, 1 a variety of it, 2 it is a variety of this one; None not at all.
+
+    Case and the kind of hyphen do not matter: EN and en-us fit en, en fits en-US, en-GB does not.
+    """
+    here, there = (one.lower().replace("_", "-") for one in (code, wanted))
+    if here == there:
+        return 0
+    return 1 if here.startswith(f"{there}-") else 2 if there.startswith(f"{here}-") else None
+
+
+def same_language(code: str, other: str) -> bool:
+    """Whether two language codes stand for one language, be it of two countries."""
+    return closeness(re.split("[-_]", code)[0], other) is not None
+
+
 def named(corpus: Corpus) -> Langs | None:
     """The languages a corpus names: those it was given, else by file suffixes, or by the fields of its records."""
     if corpus.langs:

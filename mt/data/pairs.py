@@ -10,6 +10,9 @@ from mt.config.schema import Fields, Langs
 from mt.errors import DataError
 
 EMPTY = "empty side"
+UNTRANSLATED, FUZZY, OBSOLETE, UNREVIEWED = "untranslated", "fuzzy", "obsolete", "not reviewed"
+"""Flaws that files tell of: no translation, a guessed one, one that is no longer used, one that nobody has looked at."""
+
 BREAKS = str.maketrans("\t\n\r", "   ")
 
 
@@ -54,13 +57,13 @@ def choose_fields(names: Iterable[str], *, fields: Fields | None, langs: Langs |
         if choice.src in names and choice.tgt in names:
             return choice
     tried = ", nor ".join(f"`{choice.src}` and `{choice.tgt}`" for choice in wanted)
-    raise DataError(f"{where}: no fields {tried}; {_list(names)} (choose with fields: {{src: …, tgt: …}})")
+    raise DataError(f"{where}: no fields {tried}; {listed(names)} (choose with fields: {{src: …, tgt: …}})")
 
 
 def text_of(record: Mapping[str, Any], field: str, *, where: str) -> str:
     """The text in a field of a flat record, as one line. Raises DataError, beginning with `where`, if there is none."""
     if field not in record:
-        raise DataError(f"{where}: no field `{field}`; {_list(list(record))}")
+        raise DataError(f"{where}: no field `{field}`; {listed(record)}")
     value = record[field]
     if not isinstance(value, str):
         raise DataError(f"{where}: field `{field}` is {json.dumps(value, ensure_ascii=True)[:40]}, expected a string")
@@ -72,6 +75,12 @@ def text_of(record: Mapping[str, Any], field: str, *, where: str) -> str:
     return one_line(value)
 
 
-def _list(names: list[str], most: int = 12) -> str:
+def counted(number: int, noun: str) -> str:
+    """`1 line`, `2 lines`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def listed(names: Iterable[str], most: int = 12) -> str:
     """`there are: …` for a message, cut after `most` names."""
+    names = list(names)
     return f"there are: {', '.join(names[:most]) or 'none'}{', …' if len(names) > most else ''}"

@@ -6,40 +6,75 @@ Where a format lets a segment hold a TAB or a line break, each becomes a space; 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from itertools import zip_longest
+from collections.abc import Callable, Iterator
+from itertools import islice, zip_longest
 from pathlib import Path
 from typing import assert_never
 
-from mt.config.schema import Corpus, Fields, HubDataset, JsonlFile, Langs, TextFiles, TsvFile
+from mt.config.schema import Corpus, CsvFile, Fields, HubDataset, JsonlFile, Langs, PoFile, TextFiles, TmxFile, TsvFile, XliffFile
 from mt.data.hub import read_hub
-from mt.data.pairs import Pair, choose_fields, flatten, text_of
+from mt.data.pairs import Pair, choose_fields, counted, flatten, text_of
+from mt.data.po import read_po
+from mt.data.tables import read_csv, read_tsv
+from mt.data.tmx import read_tmx
+from mt.data.xliff import read_xliff
 from mt.errors import DataError
-from mt.files import read_lines
+from mt.files import read_lines, shards
 
 
 def read_pairs(corpus: Corpus, *, langs: Langs | None = None) -> Iterator[Pair]:
-    """All pairs of a corpus in its order, those with an empty side too. Raises DataError for bad input and for a corpus without pairs.
+    """The first `max_pairs` pairs of a corpus in its order, those with an empty side or a flaw too.
 
-    `langs` names the fields of records when the corpus does not.
+    A folder or pattern of files is read file by file, in the order of their names. `langs`, unless the corpus has its own, name the fields
+    of records and the variants of a translation memory. Raises DataError for bad input and for a corpus without pairs.
     """
-    place: str | Path
-    match corpus:
-        case TextFiles():
-            place, pairs = corpus.src, read_text(corpus.src, corpus.tgt)
-        case TsvFile():
-            place, pairs = corpus.tsv, read_tsv(corpus.tsv, columns=corpus.columns)
-        case JsonlFile():
-            place, pairs = corpus.jsonl, read_jsonl(corpus.jsonl, fields=corpus.fields, langs=langs)
-        case HubDataset():
-            place, pairs = corpus.called(), read_hub(corpus, name=corpus.called(), langs=langs)
-        case _:
-            assert_never(corpus)
+    pairs = islice(_pairs(corpus, corpus.langs or langs), corpus.max_pairs)
     first = next(pairs, None)
     if first is None:
-        raise DataError(f"{place}: is empty, there are no pairs in it")
+        raise DataError(f"{(corpus.paths() or [corpus.called()])[0]}: is empty, there are no pairs in it")
     yield first
     yield from pairs
+
+
+def _pairs(corpus: Corpus, langs: Langs | None) -> Iterator[Pair]:
+    match corpus:
+        case TextFiles():
+            return read_texts(corpus.src, corpus.tgt)
+        case TsvFile():
+            return _each(corpus.tsv, lambda file: read_tsv(file, columns=corpus.columns))
+        case CsvFile():
+            return _each(corpus.csv, lambda file: read_csv(file, columns=corpus.columns, separator=corpus.separator))
+        case JsonlFile():
+            return _each(corpus.jsonl, lambda file: read_jsonl(file, fields=corpus.fields, langs=langs))
+        case TmxFile():
+            return _each(corpus.tmx, lambda file: read_tmx(file, langs=langs))
+        case XliffFile():
+            return _each(corpus.xliff, lambda file: read_xliff(file, langs=langs))
+        case PoFile():
+            return _each(corpus.po, read_po)
+        case HubDataset():
+            return read_hub(corpus, name=corpus.called(), langs=langs)
+        case _:
+            assert_never(corpus)
+
+
+def _each(path: Path, read: Callable[[Path], Iterator[Pair]]) -> Iterator[Pair]:
+    """The pairs of each of the files behind a path."""
+    for file in shards(path):
+        yield from read(file)
+
+
+def read_texts(src: Path, tgt: Path) -> Iterator[Pair]:
+    """The pairs of two text files, or of two folders or patterns: the n-th file of one with the n-th of the other, see `read_text`.
+
+    Raises DataError with both counts when one side has more files.
+    """
+    src_files, tgt_files = shards(src), shards(tgt)
+    if len(src_files) != len(tgt_files):
+        counts = f"{src} stands for {counted(len(src_files), 'file')}, {tgt} for {len(tgt_files)}"
+        raise DataError(f"{counts}: file n of one must translate file n of the other, in the order of their names")
+    for src_file, tgt_file in zip(src_files, tgt_files, strict=True):
+        yield from read_text(src_file, tgt_file)
 
 
 def read_text(src: Path, tgt: Path) -> Iterator[Pair]:
@@ -52,30 +87,9 @@ def read_text(src: Path, tgt: Path) -> Iterator[Pair]:
         if src_line is None or tgt_line is None:
             shorter, longer = number - 1, number + sum(1 for _ in lines)
             src_count, tgt_count = (shorter, longer) if src_line is None else (longer, shorter)
-            counts = f"{src} has {_count(src_count, 'line')}, {tgt} has {tgt_count}"
+            counts = f"{src} has {counted(src_count, 'line')}, {tgt} has {tgt_count}"
             raise DataError(f"{counts}: line n of one must translate line n of the other")
         yield Pair(src_line.replace("\t", " "), tgt_line.replace("\t", " "), f"{src.name}:{number}")
-
-
-def read_tsv(path: Path, *, columns: tuple[int, int] | None = None) -> Iterator[Pair]:
-    """Two columns of a tab-separated file without header; quotes are ordinary characters, so a line is always a pair.
-
-    Without `columns` there must be exactly two; with them others are ignored, but all lines have as many as the first. Raises DataError
-    naming the line, an empty line too.
-    """
-    src, tgt = columns or (0, 1)
-    width = 0 if columns else 2
-    for number, line in enumerate(read_lines(path), 1):
-        cells = line.split("\t")
-        if not width:
-            if max(src, tgt) >= len(cells):
-                asked = f"columns: [{src}, {tgt}] counts from 0 and asks for more"
-                raise DataError(f"{path}:{number}: {_count(len(cells), 'column')}, but {asked}")
-            width = len(cells)
-        if len(cells) != width:
-            cure = "as in line 1" if columns else "choose with columns: [0, 1]"
-            raise DataError(f"{path}:{number}: {_count(len(cells), 'column')}, expected {width} ({cure})")
-        yield Pair(cells[src], cells[tgt], f"{path.name}:{number}")
 
 
 def read_jsonl(path: Path, *, fields: Fields | None = None, langs: Langs | None = None) -> Iterator[Pair]:
@@ -100,7 +114,3 @@ def read_jsonl(path: Path, *, fields: Fields | None = None, langs: Langs | None 
         fields = fields or choose_fields(record, fields=None, langs=langs, where=where)
         src, tgt = text_of(record, fields.src, where=where), text_of(record, fields.tgt, where=where)
         yield Pair(src, tgt, f"{path.name}:{number}")
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -9,6 +9,7 @@ from typing import Any
 import datasets
 import huggingface_hub.utils
 import pytest
+import zstandard
 from datasets import Dataset, DatasetDict, Features, Translation, Value
 
 from mt.config.schema import Fields, HubDataset, JsonlFile, Langs
@@ -118,6 +119,48 @@ def test_bad_files_and_splits_are_one_line(tmp_path: Path, capfd: pytest.Capture
     assert capfd.readouterr() == ("", "")  # neither bars nor the library's own messages
 
 
+# ── streamed ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_stream_gives_the_pairs_of_the_table(tmp_path: Path) -> None:
+    translations().to_parquet(str(tmp_path / "x.parquet"))
+    (tmp_path / "x.jsonl.zst").write_bytes(
+        zstandard.ZstdCompressor().compress("".join(json.dumps({"translation": record}) + "\n" for record in SIDES).encode())
+    )
+    for loader, file in ("parquet", "x.parquet"), ("json", "x.jsonl.zst"):
+        table = HubDataset(hub=loader, files=[tmp_path / file])
+        stream = table.model_copy(update={"streaming": True})
+        assert list(read_pairs(stream, langs=LANGS)) == list(read_pairs(table, langs=LANGS))
+        assert sides(stream) == PAIRS
+
+
+def test_a_stream_is_read_as_far_as_needed(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"src": "a", "tgt": "A"}\n' * 1500, encoding="utf-8")
+    (tmp_path / "b.jsonl").write_text("broken\n", encoding="utf-8")
+    corpus = HubDataset(hub="json", files=[tmp_path / "?.jsonl"], streaming=True, max_pairs=5)
+    assert [pair.origin for pair in read_pairs(corpus)] == [f"?.jsonl[train]:{n}" for n in range(5)]
+
+
+def test_bad_rows_of_a_stream_are_one_line(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "x.jsonl"
+    corpus = HubDataset(hub="json", files=[path], streaming=True)
+    path.write_text('{"src": "a", "tgt": "A"}\n{"src": null, "tgt": "B"}\n', encoding="utf-8")
+    assert sides(corpus) == [("a", "A"), ("", "B")]
+    path.write_text('{"src": "a", "tgt": 1}\n', encoding="utf-8")
+    assert only_error(corpus) == "x.jsonl[train]:0: field `tgt` is 1, expected a string"
+    path.write_text('{"src": "a", "tgt"\n', encoding="utf-8")
+    assert only_error(corpus).startswith("x.jsonl[train]: cannot be ")
+    assert capfd.readouterr() == ("", "")
+    assert "cannot be reached" in only_error(HubDataset(hub="opus_books", subset="de-en", streaming=True))
+
+
+def test_loader_files_may_be_a_pattern(tmp_path: Path) -> None:
+    for name in "ba":
+        (tmp_path / f"{name}.jsonl").write_text(f'{{"src": "{name}", "tgt": "A"}}\n', encoding="utf-8")
+    corpus = HubDataset(hub="json", files=[tmp_path / "*.jsonl"])
+    assert sides(corpus) == sides(corpus.model_copy(update={"streaming": True})) == [("a", "A"), ("b", "A")]
+
+
 # ── the hub itself, which no test can reach ─────────────────────────────────────────────────────────────────────────
 
 
@@ -148,13 +191,13 @@ def test_no_answer_means_no_long_wait(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_hub_name_subset_and_split_are_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[tuple[Any, ...]] = []
 
-    def load_dataset(path: str, name: str | None, *, split: str, data_files: list[str] | None) -> Dataset:
-        calls.append((path, name, split, data_files))
+    def load_dataset(path: str, name: str | None, *, split: str, data_files: list[str] | None, streaming: bool) -> Dataset:
+        calls.append((path, name, split, data_files, streaming))
         return translations()
 
     monkeypatch.setattr(datasets, "load_dataset", load_dataset)
     pairs = list(read_pairs(HubDataset(hub="opus_books", subset="de-en", split="train[:2]"), langs=LANGS))
-    assert calls == [("opus_books", "de-en", "train[:2]", None)]
+    assert calls == [("opus_books", "de-en", "train[:2]", None, False)]
     assert [pair.origin for pair in pairs] == ["opus_books[train[:2]]:0", "opus_books[train[:2]]:1"]
 
 

@@ -1,15 +1,19 @@
 from __future__ import annotations
 
+import bz2
+import csv
 import gzip
 import json
-from collections.abc import Iterator
+import lzma
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mt.config.schema import Corpus, Fields, JsonlFile, Langs, TextFiles, TsvFile
+from mt.config.schema import Corpus, CsvFile, Fields, JsonlFile, Langs, TextFiles, TsvFile
 from mt.data.pairs import Pair
 from mt.data.readers import read_pairs
 from mt.errors import DataError
@@ -55,7 +59,8 @@ def test_every_format_gives_the_same_pairs(folder: Path, sides: list[tuple[str, 
     src, tgt = write(folder / "x.en", *(src for src, _ in sides)), write(folder / "x.de", *(tgt for _, tgt in sides))
     tsv = write(folder / "x.tsv", *(f"{src}\t{tgt}" for src, tgt in sides))
     jsonl = records(folder / "x.jsonl", *({"src": src, "tgt": tgt} for src, tgt in sides))
-    for corpus in (TextFiles(src=src, tgt=tgt), TsvFile(tsv=tsv), jsonl):
+    table = write(folder / "x.csv", *(",".join('"' + text.replace('"', '""') + '"' for text in pair) for pair in sides))
+    for corpus in (TextFiles(src=src, tgt=tgt), TsvFile(tsv=tsv), jsonl, CsvFile(csv=table)):
         pairs = list(read_pairs(corpus))
         assert [(pair.src, pair.tgt) for pair in pairs] == sides
         assert [pair.origin for pair in pairs] == [f"{corpus.called()}:{n + 1}" for n in range(len(sides))]
@@ -67,10 +72,15 @@ def test_a_segment_of_a_record_is_one_line(folder: Path, sides: list[tuple[str, 
     assert [(pair.src, pair.tgt) for pair in pairs] == [(spaced(src), spaced(tgt)) for src, tgt in sides]
 
 
-def test_packed_sides(tmp_path: Path) -> None:
-    (tmp_path / "x.en").write_bytes(gzip.compress(b"a\nb\n"))
-    corpus = TextFiles(src=tmp_path / "x.en", tgt=write(tmp_path / "x.de", "A", "B"))
-    assert list(read_pairs(corpus)) == [Pair("a", "A", "x.en:1"), Pair("b", "B", "x.en:2")]
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress, zstandard.ZstdCompressor().compress])
+def test_packed_corpora(tmp_path: Path, pack: Callable[[bytes], bytes]) -> None:
+    (tmp_path / "x.en").write_bytes(pack(b"a\nb\n"))
+    (tmp_path / "x.tsv").write_bytes(pack(b"a\tA\nb\tB\n"))
+    text = TextFiles(src=tmp_path / "x.en", tgt=write(tmp_path / "x.de", "A", "B"))
+    assert list(read_pairs(text)) == [Pair("a", "A", "x.en:1"), Pair("b", "B", "x.en:2")]
+    assert list(read_pairs(TsvFile(tsv=tmp_path / "x.tsv"))) == [Pair("a", "A", "x.tsv:1"), Pair("b", "B", "x.tsv:2")]
+    (tmp_path / "x.tsv").write_bytes((tmp_path / "x.tsv").read_bytes()[:-5])
+    assert only_error(TsvFile(tsv=tmp_path / "x.tsv")).startswith(f"{tmp_path}/x.tsv: the compressed file ends too early")
 
 
 def test_reading_is_lazy(tmp_path: Path) -> None:
@@ -90,6 +100,39 @@ def test_corpus_without_pairs_is_named(tmp_path: Path) -> None:
     for corpus in (TextFiles(src=empty, tgt=empty), TsvFile(tsv=empty), JsonlFile(jsonl=empty)):
         assert only_error(corpus).startswith(f"{empty}: is empty")
     assert "is empty" in only_error(JsonlFile(jsonl=write(tmp_path / "blank", "", "  ")))
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 9])
+def test_max_pairs_cuts_and_reads_no_further(tmp_path: Path, count: int) -> None:
+    corpus = TsvFile(tsv=write(tmp_path / "x.tsv", "a\tA", "b\tB", "c\tC", *["broken"] * (count <= 3)), max_pairs=count)
+    assert [pair.src for pair in read_pairs(corpus)] == list("abc"[:count])
+
+
+# ── a folder or a pattern is one corpus ─────────────────────────────────────────────────────────────────────────────
+
+
+def test_shards_are_read_in_the_order_of_their_names(tmp_path: Path) -> None:
+    write(tmp_path / "part-10.tsv", "c\tC")
+    write(tmp_path / "part-02.tsv", "a\tA", "b\tB")
+    write(tmp_path / ".part-00.tsv.partial", "half a li")
+    whole = [Pair("a", "A", "part-02.tsv:1"), Pair("b", "B", "part-02.tsv:2"), Pair("c", "C", "part-10.tsv:1")]
+    assert list(read_pairs(TsvFile(tsv=tmp_path))) == whole
+    assert list(read_pairs(TsvFile(tsv=tmp_path / "part-*.tsv"))) == whole
+    assert list(read_pairs(TsvFile(tsv=tmp_path / "part-*.tsv", max_pairs=2))) == whole[:2]
+    assert only_error(TsvFile(tsv=tmp_path / "*.csv")) == f"{tmp_path}/*.csv: no file fits this pattern"
+
+
+def test_text_shards_go_in_pairs(tmp_path: Path) -> None:
+    for number, lines in enumerate((["a", "b"], [], ["c"])):
+        write(tmp_path / f"x{number}.en", *lines)
+        write(tmp_path / f"x{number}.de", *map(str.upper, lines))
+    corpus = TextFiles(src=tmp_path / "*.en", tgt=tmp_path / "*.de")
+    assert list(read_pairs(corpus)) == [Pair("a", "A", "x0.en:1"), Pair("b", "B", "x0.en:2"), Pair("c", "C", "x2.en:1")]
+    write(tmp_path / "x1.de", "?")
+    message = only_error(corpus)
+    assert message.startswith(f"{tmp_path}/x1.en has 0 lines, {tmp_path}/x1.de has 1: ")
+    (tmp_path / "x1.de").unlink()
+    assert only_error(corpus).startswith(f"{tmp_path}/*.en stands for 3 files, {tmp_path}/*.de for 2: ")
 
 
 # ── plain text ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -124,6 +167,75 @@ def test_with_columns_their_number_is_constant(tmp_path: Path) -> None:
 def test_a_column_that_is_not_there(tmp_path: Path) -> None:
     path = write(tmp_path / "x.tsv", "1\ta\tA")
     assert only_error(TsvFile(tsv=path, columns=(0, 3))).startswith(f"{path}:1: 3 columns, but columns: [0, 3]")
+
+
+# ── CSV ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+PRODUCTS = """\
+id,"English, original",German
+1,"Kettle, 1.7 l","Wasserkocher, 1,7 l"
+
+2,"The ""Whistler"",
+our best","Der „Whistler“,
+unser bester"
+3,5" pan,Pfanne
+"""
+
+
+def products(folder: Path, text: str = PRODUCTS) -> Path:
+    (folder / "x.csv").write_text(text, encoding="utf-8", newline="")
+    return folder / "x.csv"
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_columns_by_name(tmp_path: Path, end: str) -> None:
+    corpus = CsvFile(csv=products(tmp_path, PRODUCTS.replace("\n", end)), columns=("English, original", "German"))
+    assert list(read_pairs(corpus)) == [
+        Pair("Kettle, 1.7 l", "Wasserkocher, 1,7 l", "x.csv:2"),
+        Pair('The "Whistler", our best', "Der „Whistler“, unser bester", "x.csv:4"),
+        Pair('5" pan', "Pfanne", "x.csv:7"),
+    ]
+
+
+def test_columns_by_number_have_no_header(tmp_path: Path) -> None:
+    pairs = list(read_pairs(CsvFile(csv=products(tmp_path), columns=(2, 1))))
+    assert pairs[0] == Pair("German", "English, original", "x.csv:1")
+    assert len(pairs) == 4
+
+
+def test_another_separator_and_two_columns(tmp_path: Path) -> None:
+    assert list(read_pairs(CsvFile(csv=products(tmp_path, 'a;"A;"\n'), separator=";"))) == [Pair("a", "A;", "x.csv:1")]
+
+
+def test_a_writer_of_rfc_4180_is_understood(tmp_path: Path) -> None:
+    sides = [('"', ",\n"), ("", " a "), ("\r\n", '""')]
+    with open(tmp_path / "x.csv", "w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows(sides)
+    found = [pair[:2] for pair in read_pairs(CsvFile(csv=tmp_path / "x.csv"))]
+    assert found == [('"', ", "), ("", " a "), (" ", '""')]
+
+
+@pytest.mark.parametrize(
+    ("text", "columns", "what"),
+    [
+        ("a,A\nb,B,!\n", None, ":2: 3 columns, expected 2 (choose with columns"),
+        ('a,A\n"b\n\n",B,!\n', (0, 1), ":2: 3 columns, expected 2 (as in line 1)"),
+        ("a,A\n", (0, 7), ":1: 2 columns, but columns: [0, 7]"),
+        ("en,de\na,A\n", ("en", "fr"), ":1: no column 'fr'; there are: en, de"),
+        ('a,A\nb,"B\n' + "c,C\n" * 10, None, ":2: a quote that begins here is never closed"),
+        ('a,A\nb,"B\n' + "c,C\n" * 100_000, None, ":2: a field of more than 131072 characters; is a quote never closed?"),
+        ('a,A\nb,"B" oh\n', None, ":2: text between a closing quote and the next separator"),
+        ("a,A\nb,B\rc,C\n", None, ":2: a carriage return outside quotes"),
+    ],
+)
+def test_bad_csv_names_the_line_a_record_begins_at(tmp_path: Path, text: str, columns: tuple[int, int] | None, what: str) -> None:
+    path = products(tmp_path, text)
+    assert only_error(CsvFile(csv=path, columns=columns)).startswith(f"{path}{what}")
+
+
+def test_invalid_utf8_names_the_line_in_csv_too(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_bytes(b'a,A\n"b\n\xe9",B\n')
+    assert only_error(CsvFile(csv=tmp_path / "x.csv")).startswith(f"{tmp_path}/x.csv:3: byte 0xE9 is not UTF-8")
 
 
 # ── JSONL ───────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -1,0 +1,97 @@
+"""The document side of `mt translate`: catalogues, memories and tables whose translations are filled in."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, Protocol
+
+from mt.errors import MTError
+
+if TYPE_CHECKING:
+    from mt.data.exchange import Document, Kind, Unit
+    from mt.translator import Translation
+
+Search = Callable[[Iterator[str]], Iterable["Translation"]]
+"""From lines to their translations."""
+
+
+class Warned(Protocol):
+    """Passes translations on, and warns of them at the end, with the place of each."""
+
+    def __call__(self, translations: Iterable[Translation], *, places: Iterator[str]) -> Iterator[Translation]:
+        """The same translations."""
+        ...
+
+
+class InputFormat(StrEnum):
+    """What `mt translate` reads."""
+
+    auto = "auto"
+    text = "text"
+    po = "po"
+    xliff = "xliff"
+    tmx = "tmx"
+    tsv = "tsv"
+
+
+def document_kind(asked: InputFormat, source: Path, output: Path, *, text_only: dict[str, object], retranslate: bool) -> Kind | None:
+    """The kind of document to be filled in, by what was asked for or by the name of the input; None for text.
+
+    Raises MTError, in one line, for options (by name; None or False if not given) that only go with text, for --retranslate with text, and
+    for an output of another kind.
+    """
+    from mt.data.exchange import Kind, kind_of
+
+    kind = kind_of(source) if asked is InputFormat.auto else None if asked is InputFormat.text else Kind(asked)
+    if kind is None:
+        if retranslate:
+            raise MTError("--retranslate goes with documents; plain text has no translations yet (see --input-format)")
+        return None
+    for name, value in text_only.items():
+        if value:
+            raise MTError(f"{name} {value} goes with plain text: a {kind} has one translation a unit (--input-format text reads its lines)")
+    into = kind_of(output)
+    if into not in (None, kind, Kind.tsv):
+        raise MTError(f"--output {output}: a {kind} stays a {kind}, or becomes a table (.tsv), but no {into}")
+    return kind
+
+
+def fill_in(
+    document: Document,
+    file: BinaryIO,
+    search: Search,
+    warned: Warned,
+    *,
+    src: str | None,
+    tgt: str | None,
+    retranslate: bool,
+    as_table: bool,
+) -> None:
+    """Translate what has no translation, and write the document, or a table of its units. What was done is said on stderr."""
+    from mt.data.exchange import table, translated
+
+    places: deque[str] = deque()
+    counts: Counter[str] = Counter()
+
+    def texts(lines: Iterator[tuple[str, str]]) -> Iterator[str]:
+        def bare() -> Iterator[str]:
+            for place, line in lines:
+                places.append(place)
+                yield line
+
+        yield from (found.text for found in warned(search(bare()), places=iter(places.popleft, None)))
+
+    def counted(units: Iterator[Unit]) -> Iterator[Unit]:
+        for unit in units:
+            counts.update(units=1, new=unit.filled, old=not unit.wanted)
+            yield unit
+
+    units = counted(translated(document.units(src, tgt, retranslate=retranslate), texts))
+    for data in table(units) if as_table else document.written(units):
+        file.write(data)
+    old = f"; {counts['old']} had a translation already (--retranslate replaces it)" if counts["old"] else ""
+    print(f"{counts['new']} of {counts['units']} units filled in{old}", file=sys.stderr)

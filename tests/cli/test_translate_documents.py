@@ -1,0 +1,149 @@
+"""`mt translate` of documents: which files are documents, what goes with them, and that they appear whole or not at all."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import polib
+import pytest
+
+from mt.rundir import RunDir
+from mt.translator import Translator
+from tests import toy
+from tests.translating import lively_run, mt
+
+SENTENCES = toy.sentences(3, seed=8)
+CATALOGUE = f"""\
+msgid ""
+msgstr ""
+"Language: \\n"
+"Content-Type: text/plain; charset=UTF-8\\n"
+
+#: a.c:1
+msgid "{SENTENCES[0]}"
+msgstr ""
+
+msgid "{SENTENCES[1]}"
+msgstr "done"
+
+msgid ""
+"{SENTENCES[0]}\\n"
+"\\n"
+" {SENTENCES[2]}\\n"
+msgstr ""
+"""
+FILES = {
+    "x.po": CATALOGUE,
+    "x.tsv": "".join(f"{line}\n" for line in SENTENCES),
+    "x.tmx": '<tmx><header srclang="xa"/><body>'
+    + "".join(f'<tu><tuv xml:lang="xa"><seg>{line}</seg></tuv><tuv xml:lang="xb"><seg/></tuv></tu>' for line in SENTENCES)
+    + "</body></tmx>",
+    "x.xlf": '<xliff version="1.2"><file original="a"><body>'
+    + "".join(f'<trans-unit id="{n}"><source>{line}</source></trans-unit>' for n, line in enumerate(SENTENCES))
+    + "</body></file></xliff>",
+}
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> RunDir:
+    short = ("decode.max_length_factor=0.5", "decode.max_length_extra=6", "decode.beam=2", "data.max_pieces=40")
+    return lively_run(tmp_path_factory.mktemp("lively"), *short)
+
+
+@pytest.fixture(scope="module")
+def right(run: RunDir) -> dict[str, str]:
+    """What the model makes of each sentence."""
+    return {one.source: one.text for one in Translator.load(run.path).translate(SENTENCES)}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(text, encoding="utf-8", newline="\n")
+    return tmp_path
+
+
+def test_a_catalogue(run: RunDir, right: dict[str, str], folder: Path) -> None:
+    done = mt("translate", "--model", run.path, "--input", folder / "x.po", "--output", folder / "y.po")
+    assert done.code == 0
+    assert done.err[-1] == "2 of 3 units filled in; 1 had a translation already (--retranslate replaces it)"
+    first, second, third = polib.pofile(str(folder / "y.po"))
+    assert (first.msgstr, first.fuzzy, second.msgstr, second.fuzzy) == (right[SENTENCES[0]], True, "done", False)
+    assert (third.msgstr, third.fuzzy) == (f"{right[SENTENCES[0]]}\n\n {right[SENTENCES[2]]}\n", True)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_the_same_by_suffix_by_name_and_through_pipes(run: RunDir, folder: Path, name: str) -> None:
+    kind = {"xlf": "xliff"}.get(name[2:], name[2:])
+    first = mt("translate", "--model", run.path, "--input", folder / name)
+    assert first.code == 0
+    assert mt("translate", "--model", run.path, "--input-format", kind, stdin=FILES[name].encode())[:2] == first[:2]
+    (folder / f"packed.{name[2:]}.gz").write_bytes(gzip.compress(FILES[name].encode()))
+    assert mt("translate", "--model", run.path, "--input", folder / f"packed.{name[2:]}.gz", "--output", folder / "out").code == 0
+    assert (folder / "out").read_bytes() == first.out
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_every_document_can_become_a_table(run: RunDir, right: dict[str, str], folder: Path, name: str) -> None:
+    assert mt("translate", "--model", run.path, "--input", folder / name, "--output", folder / "out.tsv", "--retranslate").code == 0
+    rows = [line.split("\t") for line in (folder / "out.tsv").read_text(encoding="utf-8").split("\n")[:-1]]
+    assert len(rows) == 3
+    assert rows[:2] == [[line, right[line]] for line in SENTENCES[:2]]
+
+
+def test_as_text_a_document_is_lines(run: RunDir, folder: Path) -> None:
+    done = mt("translate", "--model", run.path, "--input", folder / "x.tsv", "--input-format", "text", "--format", "jsonl")
+    assert done.code == 0
+    assert len(done.lines) == 3
+
+
+@pytest.mark.parametrize(
+    ("words", "what"),
+    [
+        ("--input x.po --n-best 2", "--n-best 2 goes with plain text: a po has one translation a unit"),
+        ("--input x.tsv --format jsonl", "--format jsonl goes with plain text"),
+        ("--input x.tmx --format tsv", "--format tsv goes with plain text"),
+        ("--input x.po --output y.tmx", "a po stays a po, or becomes a table (.tsv), but no tmx"),
+        ("--input x.tsv --output y.po", "a tsv stays a tsv"),
+        ("--input x.txt --retranslate", "--retranslate goes with documents"),
+        ("--input x.po --input-format text --retranslate", "--retranslate goes with documents"),
+    ],
+)
+def test_what_makes_no_sense_is_one_line(folder: Path, monkeypatch: pytest.MonkeyPatch, words: str, what: str) -> None:
+    monkeypatch.chdir(folder)
+    done = mt("translate", "--model", "there-is-none", *words.split())
+    assert (done.code, len(done.err)) == (2, 1)
+    assert what in done.err[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "what"),
+    [
+        ("x.po", 'msgid "a"\nmsgstr "b\n', "x.po:2: no PO: a string that is not closed"),
+        ("x.xlf", "<xliff version='1.2'>\n<file>", "x.xlf:2: broken XML: "),
+        ("x.tmx", "<!DOCTYPE tmx [<!ENTITY a 'b'>]><tmx/>", "x.tmx:1: declares an XML entity"),
+        ("x.tmx", "<xliff/>", "x.tmx:1: begins with <xliff>, expected <tmx>"),
+        ("x.xliff", "<xliff version='2.0'/>", "x.xliff:1: is XLIFF 2.0"),
+    ],
+)
+def test_a_bad_document_is_told_before_a_model_is_loaded(tmp_path: Path, name: str, text: str, what: str) -> None:
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    done = mt("translate", "--model", tmp_path / "there-is-none", "--input", tmp_path / name, "--output", tmp_path / "out")
+    assert (done.code, len(done.err)) == (2, 1)
+    assert done.err[0].startswith(f"{tmp_path}/{what}")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_table_that_ends_badly_leaves_nothing(run: RunDir, tmp_path: Path) -> None:
+    (tmp_path / "x.tsv").write_bytes(b"bage depe .\n\xff\n")
+    done = mt("translate", "--model", run.path, "--input", tmp_path / "x.tsv", "--output", tmp_path / "out.tsv")
+    assert (done.code, done.err) == (2, [f"{tmp_path}/x.tsv:2: byte 0xFF is not UTF-8 (at byte 1 of the line); save the file as UTF-8"])
+    assert not (tmp_path / "out.tsv").exists()
+
+
+def test_warnings_name_the_unit(run: RunDir, tmp_path: Path) -> None:
+    long = " ".join(toy.sentences(30, seed=9))
+    (tmp_path / "x.po").write_text(f'msgid "a"\nmsgstr "b"\n\nmsgid "{long}"\nmsgstr ""\n', encoding="utf-8")
+    done = mt("translate", "--model", run.path, "--input", tmp_path / "x.po")
+    assert f"warning: {tmp_path}/x.po:4: longer than 40 pieces (data.max_pieces), translated in parts" in done.err
