@@ -121,11 +121,11 @@ def test_the_end_says_why_and_how_many_were_skipped() -> None:
     stream = io.StringIO()
     console = Console(total=None, minutes=None, stream=stream)
     console(Saved(20, Path("x")))
-    console(Ended(20, "2 epochs", 0, 90.0))
+    console(Ended(20, "2 epochs", 0, 90.0, waited=0.9))
     console(Ended(20, "2 epochs", 3, 90.0))
     assert stream.getvalue().splitlines() == [
-        "ended at update 20: 2 epochs, 1.5 minutes",
-        "ended at update 20: 2 epochs, 3 skipped, 1.5 minutes",
+        "ended at update 20: 2 epochs, 1.5 minutes (1.0 % waiting for data)",
+        "ended at update 20: 2 epochs, 3 skipped, 1.5 minutes (0.0 % waiting for data)",
     ]
 
 
