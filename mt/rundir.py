@@ -55,7 +55,7 @@ class RunDir:
         self.sources = self.data / "sources.json"
 
     def is_whole(self) -> bool:
-        """Whether a run was prepared here to the end: these two files are written last."""
+        """Whether a run was prepared here to the end: the config is written last."""
         return self.config.is_file() and self.sources.is_file()
 
     def entries(self) -> list[Path]:

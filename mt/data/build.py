@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from mt.data.duplicates import Kind, Seen, fingerprints
+from mt.data.duplicates import Kind, Seen, fingerprint
 from mt.data.filters import Filter, drop_reason, length_reason
 from mt.data.meter import Meter, Say
 from mt.data.pairs import Pair
@@ -77,8 +77,10 @@ class Recipe:
         """Filter and encode a chunk."""
         tally = Tally()
         pairs = list(tally.keep(chunk.pairs, self.reasons[chunk.corpus]))
-        texts = [[pair[side] for pair in pairs] for side in (0, 1)]
-        sides = [tokenizer.encode_arrays(lines) for tokenizer, lines in zip(self.tokenizers, texts, strict=True)]
+        sides = [
+            self.tokenizers.src.encode_arrays([pair.src for pair in pairs]),
+            self.tokenizers.tgt.encode_arrays([pair.tgt for pair in pairs]),
+        ]
         lengths_N2 = np.array([list(map(len, ids)) for ids in sides], dtype=np.int32).T
         most = self.max_pieces or int(lengths_N2.max(initial=1))
         fits = (lengths_N2.min(axis=1) > 0) & (lengths_N2.max(axis=1) <= most)
@@ -86,7 +88,7 @@ class Recipe:
             tally.add(length_reason(*(ids[row] for ids in sides), max_pieces=most), pairs[row].origin, pairs[row].src, pairs[row].tgt)
         tally.kept = 0
         kept = np.flatnonzero(fits).tolist()
-        pairs, *sides = [[column[row] for row in kept] for column in (pairs, *sides)]
+        pairs, sides = [pairs[row] for row in kept], [[ids[row] for row in kept] for ids in sides]
         unknown = [[np.count_nonzero(row == tokenizer.unk) for row in ids] for ids, tokenizer in zip(sides, self.tokenizers, strict=True)]
         columns = [pa.array([pair[column] for pair in pairs], type=pa.string()) for column in range(3)]
         return Encoded(
@@ -94,7 +96,7 @@ class Recipe:
             rows=pa.record_batch([*columns, *map(list_array, sides)], schema=SCHEMA),
             lengths_N2=lengths_N2[fits],
             unknown_N=np.array(unknown, dtype=np.int64).sum(axis=0),
-            hashes_N=fingerprints(pairs, self.duplicates) if self.duplicates else None,
+            hashes_N=np.array([fingerprint(pair, self.duplicates) for pair in pairs], dtype=np.uint64) if self.duplicates else None,
             dropped=tally,
         )
 

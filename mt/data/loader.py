@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import multiprocessing
 import signal
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property, partial
@@ -20,10 +21,10 @@ from mt.data.batches import Batch, collate
 from mt.data.chance import seed_of
 from mt.data.plan import WINDOW, Cursor, Order, Span, deals
 from mt.data.store import Example, Store
+from mt.data.workers import SIGNALS, follow_parent
 from mt.tokenizer.spm import Tokenizers
 
 AHEAD = 4  # batches that each worker has ready
-SIGNALS = signal.SIGINT, signal.SIGTERM
 
 
 class TrainingData(Dataset[Batch]):
@@ -101,17 +102,19 @@ def from_workers(data: TrainingData, places: Iterator[Cursor | None], *, workers
     methods = multiprocessing.get_all_start_methods()
     context = multiprocessing.get_context("forkserver" if "forkserver" in methods else "spawn")  # a fork of this process would copy threads
     context.set_forkserver_preload(["mt.data.loader", "datasets"])
-    loader = DataLoader(
-        data,
-        batch_size=None,
-        sampler=places,  # type: ignore[arg-type]  # any iterable serves
-        collate_fn=_as_it_is,
-        num_workers=workers,
-        prefetch_factor=AHEAD,
-        worker_init_fn=_ignore_signals,
-        multiprocessing_context=context,
-        generator=torch.Generator(),  # without it a number is drawn from torch's own: with workers, dropout would be another one
-    )
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="This DataLoader will create")  # more workers than cores: as asked for
+        loader = DataLoader(
+            data,
+            batch_size=None,
+            sampler=places,
+            collate_fn=_as_it_is,
+            num_workers=workers,
+            prefetch_factor=AHEAD,
+            worker_init_fn=_begin,
+            multiprocessing_context=context,
+            generator=torch.Generator(),  # without it a number is drawn from torch's own: with workers, dropout would be another one
+        )
     with signals_later():
         batches: Any = iter(loader)
     end = partial(_end, batches)
@@ -137,12 +140,11 @@ def signals_later() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _ignore_signals(_worker: int) -> None:
-    for number in SIGNALS:
-        signal.signal(number, signal.SIG_IGN)
+def _begin(_worker: int) -> None:
+    follow_parent()
 
 
-def _as_it_is(batch: Batch) -> Batch:
+def _as_it_is(batch: Any) -> Any:
     return batch
 
 

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from mt.errors import DataError
 
 MOST = 8
+SIGNALS = signal.SIGINT, signal.SIGTERM
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -58,10 +59,14 @@ _the_work: Callable[[Any], Any]
 
 
 def _begin(work: Callable[[Any], Any]) -> None:
-    """In a new process: the parent is who decides when it ends, and if the parent is gone, so is the work."""
     global _the_work
     _the_work = work
-    for number in (signal.SIGINT, signal.SIGTERM):
+    follow_parent()
+
+
+def follow_parent() -> None:
+    """To be called in a new process: it leaves Ctrl-C and SIGTERM to the process that started it, and ends with that, however that ends."""
+    for number in SIGNALS:
         signal.signal(number, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -117,7 +118,7 @@ def fit_tokenizers(config: Config, run: RunDir, cache: CacheDir, prints: dict[st
         cache.obtain(
             entry,
             whole=lambda entry: (entry / "report.json").is_file(),
-            make=lambda entry, sides=sides: make_tokenizer(entry, config, sides, say=say),
+            make=partial(make_tokenizer, config=config, sides=sides, say=say),
             what=f"this {path.name}",
             say=say,
         )
@@ -129,12 +130,12 @@ def fit_tokenizers(config: Config, run: RunDir, cache: CacheDir, prints: dict[st
     return load_tokenizers(run, joint=cfg.joint)
 
 
-def make_tokenizer(entry: Path, config: Config, sides: tuple[int, ...], *, say: Say) -> None:
+def make_tokenizer(entry: Path, *, config: Config, sides: tuple[int, ...], say: Say) -> None:
     """Train the tokenizer of some sides into a folder, with what there is to say about it."""
 
     def line_of(item: tuple[Source, Pair]) -> list[str] | None:
         source, pair = item
-        return None if source.reason(pair) else [pair[side] for side in sides]
+        return None if source.reason(pair) else [(pair.src, pair.tgt)[side] for side in sides]
 
     with write_folder(entry) as folder, closing(Meter("reading for the tokenizer", say)) as meter:
         items = meter.counted((source, pair) for source in training_sources(config) for pair in source.pairs)
@@ -144,6 +145,18 @@ def make_tokenizer(entry: Path, config: Config, sides: tuple[int, ...], *, say: 
 
 
 # ── the store ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def make_inputs(config: Config, run: RunDir, *, say: Say) -> tuple[Tokenizers, Store]:
+    """Tokenizers and store of a new run, made or found in the cache, and in the run what it needs to find them again."""
+    cache = CacheDir(config.data.cache)
+    prints = fingerprints(config, cache)
+    tokenizers = fit_tokenizers(config, run, cache, prints, say=say)
+    store = obtain_store(config, cache, prints, tokenizers, say=say)
+    note_store(run, store, say=say)
+    with write_atomic(run.sources) as file:
+        json.dump(prints, file, indent=1)
+    return tokenizers, store
 
 
 def obtain_store(config: Config, cache: CacheDir, prints: dict[str, str], tokenizers: Tokenizers, *, say: Say) -> Store:
@@ -156,7 +169,7 @@ def obtain_store(config: Config, cache: CacheDir, prints: dict[str, str], tokeni
         "version": FORMAT,
     }
     path = cache.store(key_of(facts))
-    cache.obtain(path, whole=opens, make=lambda path: make_store(path, config, tokenizers, say=say), what="the same store", say=say)
+    cache.obtain(path, whole=opens, make=partial(make_store, config=config, tokenizers=tokenizers, say=say), what="the same store", say=say)
     return Store(path)
 
 
@@ -173,7 +186,7 @@ def note_store(run: RunDir, store: Store, *, say: Say) -> None:
             say(f"  {line}")
 
 
-def make_store(path: Path, config: Config, tokenizers: Tokenizers, *, say: Say) -> None:
+def make_store(path: Path, *, config: Config, tokenizers: Tokenizers, say: Say) -> None:
     """Read, filter and encode the training corpora."""
     data = config.data
     build_store(path, training_sources(config), tokenizers, max_pieces=data.max_pieces, duplicates=data.filters.duplicates, say=say)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -47,7 +47,7 @@ class Plan:
 
 def fit(
     state: State, data: TrainingData, *, cfg: TrainConfig, plan: Plan, run: RunDir, validator: Validator | None, stop: Stop
-) -> Iterator[Event]:
+) -> Generator[Event]:
     """Train until a limit, patience or a signal ends the run; validates and saves on the way and at the end.
 
     Raises TrainError after `max_skipped` non-finite updates in a row, naming the last good checkpoint.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -30,10 +29,7 @@ from mt.train.inputs import (
     check_sources,
     check_tests,
     find_store,
-    fingerprints,
-    fit_tokenizers,
-    note_store,
-    obtain_store,
+    make_inputs,
     read_dev,
     training_data,
     training_sources,
@@ -77,18 +73,12 @@ def prepare(config: Config, *, device: str, say: Say) -> Prepared:
         training_sources(config)  # a filter that cannot work is refused before anything is read
         dev = read_dev(config)
         check_tests(config)
-        cache = CacheDir(config.data.cache)
-        prints = fingerprints(config, cache)
-        tokenizers = fit_tokenizers(config, run, cache, prints, say=say)
-        store = obtain_store(config, cache, prints, tokenizers, say=say)
-        note_store(run, store, say=say)
+        tokenizers, store = make_inputs(config, run, say=say)
         config = config.model_copy(update={"train": config.train.model_copy(update={"precision": precision})})
         data = training_data(config, store, tokenizers, workers=worker_count(config, where))
         epoch = data.order.measure()
         config = derive(config, updates_per_epoch=updates_in(epoch, config))
         prepared = assemble(config, run, tokenizers, data, epoch, dev, device=where)
-        with write_atomic(run.sources) as file:
-            json.dump(prints, file, indent=1)
         with write_atomic(run.config) as file:
             file.write(dump(config))
     if prepared.validator:

@@ -6,7 +6,7 @@ import json
 import shlex
 import signal
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -124,9 +124,11 @@ def train(prepared: Prepared, *, say: Say) -> int:
     journal, board = Journal(run), TensorBoard(run, purge_from=progress.update + 1 if progress.update else None)
     try:
         with stop_on(signal.SIGINT, signal.SIGTERM) as stop:
-            for event in fit(state, prepared.data, cfg=cfg, plan=prepared.plan, run=run, validator=prepared.validator, stop=stop):
-                for listener in (journal, board, console):
-                    listener(event)
+            events = fit(state, prepared.data, cfg=cfg, plan=prepared.plan, run=run, validator=prepared.validator, stop=stop)
+            with closing(events):
+                for event in events:
+                    for listener in (journal, board, console):
+                        listener(event)
     finally:
         journal.close()
         board.close()

@@ -46,5 +46,5 @@ def test_an_empty_batch_has_no_loss_and_no_gradient() -> None:
     state = tiny.state()
     loss, count = state.loss(nothing.src_BS, nothing.inputs_BT, nothing.gold_BT)
     loss.backward()
-    assert (float(loss), int(count)) == (0.0, 0)
+    assert (loss.item(), int(count)) == (0.0, 0)
     assert all(parameter.grad is None or not parameter.grad.any() for parameter in state.model.parameters())

@@ -63,7 +63,7 @@ def test_duplicates_are_dropped_wherever_the_first_one_is(tmp_path: Path, monkey
     monkeypatch.setattr(building, "CHUNK", 3)
     a, b, c, d, e = pairs(*toy.sentences(5))
     again = [pair._replace(origin=f"again:{n}") for n, pair in enumerate((a, c, e), 1)]
-    long = Pair("bage " * 60, "dirkan", "train.src:9")
+    long = Pair("bage " * 70, "dirkan", "train.src:9")
     lines = build(tmp_path / "train", [a, long, a, b, long, c, a], [again[0], d, *again[1:]], duplicates=True, max_pieces=60)
     assert lines == [
         "corpus 1: kept 3 of 7 pairs (2 longer than 60 pieces, 2 duplicate)",

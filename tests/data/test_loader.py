@@ -49,7 +49,7 @@ def training_data(store: Store, **settings: Any) -> TrainingData:
 def rows(batch: Batch) -> dict[str, tuple[list[int], list[int], list[int]]]:
     """Source, inputs and gold of each pair, by where it comes from."""
     columns = (batch.src_BS.tolist(), batch.inputs_BT.tolist(), batch.gold_BT.tolist())
-    return {origin: row for origin, *row in zip(batch.origins, *columns, strict=True)}
+    return {origin: row for origin, *row in zip(batch.origins, *columns, strict=bool(batch.origins))}
 
 
 def drawn(data: TrainingData, cursor: Cursor, *, size: int, count: int) -> list[tuple[Any, Cursor]]:

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from mt.data.plan import Cursor, Order, Span, cut, deals, tempered
+from mt.data.plan import Cursor, Measure, Order, Span, cut, deals, tempered
 
 Lengths = NDArray[np.int64]
 
@@ -105,6 +105,16 @@ def test_nine_in_ten_tokens_are_real_on_captions(budget: int) -> None:
     batches = epoch_of(order)
     assert (count, real) == (len(batches), int((lengths_N2 + 1).sum()))
     assert padded == sum(len(batch) * int((lengths_N2[batch] + 1).max(axis=0).sum()) for batch in batches)
+
+
+def test_a_long_epoch_is_measured_by_some_of_its_windows(monkeypatch: pytest.MonkeyPatch) -> None:
+    def measured(windows: int) -> Measure:
+        monkeypatch.setattr("mt.data.plan.MEASURED", windows)
+        return plan(captions(20_000), budget=400, window=100).measure()
+
+    exact = measured(200)
+    assert exact.real == int((captions(20_000) + 1).sum())
+    assert measured(1000) == exact != measured(20) == pytest.approx(exact, rel=0.02)
 
 
 def test_cut_fills_batches_up_to_the_budget() -> None:

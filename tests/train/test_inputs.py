@@ -60,7 +60,7 @@ def test_a_second_run_finds_what_the_first_one_made(folder: Path, made: list[str
     (first, one), (second, two) = (run(folder, name=name) for name in ("first", "second"))
     assert made == ["tokenizer", "store"]
     assert open_store(first).path == open_store(second).path
-    assert [line.replace("second", "first") for line in two.lines] == one.lines
+    assert [line.replace(str(second.path), str(first.path)) for line in two.lines] == one.lines
     assert differences(contents_of(first.step(2)), contents_of(second.step(2))) == []
     assert journal(first) == journal(second)
 
@@ -68,7 +68,7 @@ def test_a_second_run_finds_what_the_first_one_made(folder: Path, made: list[str
 @pytest.mark.parametrize(
     ("change", "again"),
     [
-        ("train.seed=2", ["tokenizer", "store"]),
+        ("train.seed=2", ["tokenizer"]),  # which comes out the same, as all lines are trained on
         ("tokenizer.vocab_size=100", ["tokenizer", "store"]),
         ("data.filters.copies=true", ["tokenizer", "store"]),
         ("data.train.0.max_pairs=30", ["tokenizer", "store"]),
@@ -170,7 +170,7 @@ def test_other_pairs_from_the_same_files_are_refused(folder: Path, monkeypatch: 
     made, _ = run(folder)
     pointer = made.pointer.read_bytes()
     shutil.rmtree(folder / "cache")
-    monkeypatch.setattr("mt.data.filters._longer", lambda limit, reason, pair: reason if "bage" in pair.src else None)  # noqa: ARG005
+    monkeypatch.setattr("mt.data.filters._longer", lambda limit, reason, pair: reason if len(pair.src) > 30 else None)  # noqa: ARG005
     for _ in range(2):
         with pytest.raises(RunError, match="this version of mt prepares other pairs from the same files"):
             run(folder, "train.max_updates=4", resume=True)
