@@ -9,7 +9,6 @@ trainer.pt          optimiser, scaler and generator states: tensors and plain va
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -21,6 +20,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from mt.errors import RunError
+from mt.files import sync
 from mt.rundir import PARTIAL, RunDir
 
 FORMAT = 1
@@ -57,15 +57,6 @@ def save_checkpoint(
 def contiguous(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """What safetensors stores: detached, on the CPU, each tensor by itself."""
     return {name: tensor.detach().cpu().contiguous() for name, tensor in weights.items()}
-
-
-def sync(path: Path) -> None:
-    """Have the file or folder on the disk before going on."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def rotate(run: RunDir, *, keep: int, every: int) -> None:

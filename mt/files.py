@@ -12,6 +12,7 @@ import hashlib
 import os
 import re
 import secrets
+import shutil
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from difflib import get_close_matches
@@ -181,17 +182,41 @@ def write_atomic(path: str | Path, mode: str = "w") -> Iterator[Any]:
         if isinstance(error, OSError) and error.errno in NO_ROOM:
             raise DataError(_why_not(Path(path), error)) from None
         raise
-    _sync_folder(target.parent)
+    sync(target.parent)
 
 
-def _sync_folder(folder: Path) -> None:
-    """Make the names in a folder survive a power cut, where the system lets a folder be opened."""
-    if hasattr(os, "O_DIRECTORY"):
-        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+@contextmanager
+def write_folder(path: Path) -> Iterator[Path]:
+    """Fill a folder that appears whole or not at all, in place of what is there: written as `<name>.partial` beside it, flushed, renamed.
+
+    Files go directly into it. Two processes must not do so at once. Raises DataError if the disk is full.
+    """
+    partial = path.with_name(path.name + ".partial")
+    try:
+        shutil.rmtree(partial, ignore_errors=True)
+        partial.mkdir(parents=True)
+        yield partial
+        for file in (*partial.iterdir(), partial):
+            sync(file)
+        shutil.rmtree(path, ignore_errors=True)
+        partial.rename(path)
+    except BaseException as error:
+        shutil.rmtree(partial, ignore_errors=True)
+        if isinstance(error, OSError) and error.errno in NO_ROOM:
+            raise DataError(f"{_why_not(path, error)}; make room there") from None
+        raise
+    sync(path.parent)
+
+
+def sync(path: Path) -> None:
+    """Have a file, or the names in a folder, on the disk before going on."""
+    if path.is_dir() and not hasattr(os, "O_DIRECTORY"):  # a system that lets no folder be opened
+        return
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def _why_not(path: Path, error: OSError) -> str:

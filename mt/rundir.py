@@ -2,7 +2,9 @@
 
 config.yaml                    effective settings, frozen
 tokenizer.model                or tokenizer.src.model and tokenizer.tgt.model
-data/train, data/dev …         the prepared pairs (Arrow) and what was counted
+data/store.json                where in the cache the prepared pairs are, and what tells them from others
+data/filtered.json             what was kept and dropped of each corpus
+data/sources.json              SHA-256 of the files it was made from
 journal.jsonl                  one event a line
 tensorboard/
 checkpoints/step-00012000/     model.safetensors, state.json, trainer.pt
@@ -48,10 +50,12 @@ class RunDir:
         self.lock_file = self.path / "lock"
         self.replacing = self.path / f"replacing{PARTIAL}"
         self.replaced = self.path / f"replaced{PARTIAL}"
+        self.pointer = self.data / "store.json"
+        self.filtered = self.data / "filtered.json"
         self.sources = self.data / "sources.json"
 
     def is_whole(self) -> bool:
-        """Whether a run was prepared here to the end: these two files are written last."""
+        """Whether a run was prepared here to the end: the config is written last."""
         return self.config.is_file() and self.sources.is_file()
 
     def entries(self) -> list[Path]:
@@ -65,7 +69,7 @@ class RunDir:
         if self.is_whole() or not self.path.exists():
             return []
         half_made = {self.lock_file, self.data, *self.tokenizer_files(joint=True), *self.tokenizer_files(joint=False)}
-        half_made |= {self.data / "train", self.data / "train.json", self.sources}
+        half_made |= {self.pointer, self.filtered, self.sources}
         inside = self.data.iterdir() if self.data.is_dir() else ()
         half_made |= {*self.half_written(), self.replaced, self.replacing}
         found = [path for path in (*self.path.iterdir(), *inside) if path not in half_made]

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Benchmarks. Times on a shared machine are noisy, so everything is measured interleaved, in one run, and reported as a ratio.
+"""Benchmarks. Times on a shared machine are noisy, so they are measured interleaved, in one run, and reported as a ratio where that can be.
 
 bench.py train   real target tokens a second of the training step, on random ids with the lengths of a corpus, against a yardstick program
 bench.py decode  lines a second of greedy search with the cache against without it, on a trained run
+bench.py data    time and memory to prepare generated corpora of some sizes, to go through an epoch, and to seek in it
 """
 
 from __future__ import annotations
@@ -10,251 +11,25 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import resource
-import statistics
-import subprocess
-import sys
-import tempfile
-import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import torch
-from torch import Tensor
 
-from mt.config.schema import ModelConfig, TrainConfig
-from mt.data.batches import Batch, padded
-from mt.data.plan import epoch_batches
-from mt.data.store import Span
-from mt.decode.engine import ModelStep
-from mt.decode.greedy import greedy_search
-from mt.decode.step import Hypothesis, Step, Suppress
-from mt.evaluate.metrics import score
-from mt.files import read_lines
-from mt.model.loss import LossOfBatch
-from mt.model.transformer import Transformer
-from mt.train.loop import update
-from mt.train.precision import choose_precision
-from mt.train.process import keep_freed_memory
-from mt.train.state import State
-from mt.translator import Part, Translator, batches_of
+def bench(args: argparse.Namespace) -> dict[str, Any]:
+    """The figures of a benchmark. (What `data` measures is memory, too: the model, and torch with it, is not loaded for it.)"""
+    if args.name == "data":
+        from bench_data import bench_data
 
-PAD, BOS, FIRST = 0, 2, 4
+        return bench_data(args)
+    from bench_model import bench_decode, bench_train
 
-
-# ── training ────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-@dataclass(frozen=True)
-class Shape:
-    """What is trained: the options that the yardstick has too, under its names."""
-
-    lengths: str
-    vocab: int
-    dim: int
-    ffn: int
-    heads: int
-    layers: int
-    dropout: float
-    batch_tokens: int
-    updates: int
-    threads: int
-
-    def options(self) -> list[str]:
-        """As command-line options."""
-        return [text for name, value in vars(self).items() for text in (f"--{name.replace('_', '-')}", str(value))]
-
-
-def random_batches(shape: Shape) -> Iterator[Batch]:
-    """Endless batches of random ids, cut by mt's own plan. A line of the lengths file is `source target`, both counting EOS."""
-    lengths_N2 = np.loadtxt(shape.lengths, dtype=np.int64)
-    plan = epoch_batches(lengths_N2 - 1, [Span(0, len(lengths_N2))], budget=shape.batch_tokens, seed=1, epoch=0)
-    rng = np.random.default_rng(1)
-
-    def rows(sizes: Sequence[int]) -> Tensor:
-        return padded([rng.integers(FIRST, shape.vocab, n).tolist() for n in sizes], pad=PAD)
-
-    while True:
-        for indices in plan:
-            src_BS, gold_BT = rows(lengths_N2[indices, 0].tolist()), rows(lengths_N2[indices, 1].tolist())
-            inputs_BT = torch.cat([torch.full((len(indices), 1), BOS), gold_BT[:, :-1]], dim=1)
-            tokens, src_tokens = int(lengths_N2[indices, 1].sum()), int(lengths_N2[indices, 0].sum())
-            yield Batch(src_BS, inputs_BT, gold_BT, tokens=tokens, src_tokens=src_tokens, origins=())
-
-
-def train_block(shape: Shape, precision: str, warmup: int = 4) -> tuple[float, float]:
-    """One block in a process of its own: (real target tokens a second, peak memory in MB)."""
-    torch.set_num_threads(shape.threads)
-    torch.manual_seed(0)
-    keep_freed_memory()
-    device = torch.device("cpu")
-    model_cfg = ModelConfig(
-        dim=shape.dim, ffn=shape.ffn, heads=shape.heads, encoder_layers=shape.layers, decoder_layers=shape.layers, dropout=shape.dropout
-    )
-    cfg = TrainConfig(precision=precision)  # type: ignore[arg-type]
-    model = Transformer.build(model_cfg, src_vocab=shape.vocab, tgt_vocab=shape.vocab, joint=True)
-    loss = LossOfBatch(model, smoothing=cfg.label_smoothing, pad=PAD).train()
-    state = State(loss, cfg, precision=choose_precision(cfg.precision, device), device=device, fingerprints=[])
-    batches, tokens, start = random_batches(shape), 0, 0.0
-    for step in range(warmup + shape.updates):
-        if step == warmup:
-            start = time.perf_counter()
-        event = update(state, [next(batches)], cfg=cfg, lr=1e-4, epoch=0, start=time.perf_counter())
-        tokens += event.tokens if step >= warmup else 0
-    return tokens / (time.perf_counter() - start), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-
-
-def yardstick_block(program: str, shape: Shape) -> tuple[float, float]:
-    """One block of the yardstick program: (real target tokens a second, peak memory in MB)."""
-    with tempfile.TemporaryDirectory() as folder:
-        out = Path(folder) / "out.json"
-        command = [sys.executable, program, *shape.options(), "--blocks", "1", "--json", str(out)]
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-        result = json.loads(out.read_text(encoding="utf-8"))
-    return result["target_tokens_per_second"], result["peak_rss_mb"]
-
-
-def matrix_peak(shape: Shape) -> float:
-    """fp32 GFLOP/s of the product of the feed-forward layer, the best of a few."""
-    torch.set_num_threads(shape.threads)
-    x, w = torch.randn(shape.batch_tokens, shape.dim), torch.randn(shape.dim, shape.ffn)
-    best = min(timed(lambda: x @ w) for _ in range(20))
-    return 2 * x.size(0) * shape.dim * shape.ffn / best / 1e9
-
-
-def timed(work: Callable[[], Any]) -> float:
-    """Seconds that it takes."""
-    start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
-
-
-def bench_train(args: argparse.Namespace) -> dict[str, Any]:
-    """Blocks of mt (auto and fp32) and of the yardstick in turn; medians, and ratios to the yardstick."""
-    shape = Shape(**{name: getattr(args, name) for name in Shape.__dataclass_fields__})
-    found: dict[str, list[tuple[float, float]]] = {"auto": [], "fp32": [], "yardstick": []}
-    for block in range(args.blocks):
-        for precision in ("auto", "fp32"):
-            with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-                found[precision].append(pool.submit(train_block, shape, precision).result())
-        if args.yardstick:
-            found["yardstick"].append(yardstick_block(args.yardstick, shape))
-        print(f"block {block + 1}: " + ", ".join(f"{name} {runs[-1][0]:.0f}" for name, runs in found.items() if runs), flush=True)
-    speeds = {name: statistics.median(speed for speed, _ in runs) for name, runs in found.items() if runs}
-    memory = {name: max(peak for _, peak in runs) for name, runs in found.items() if runs}
-    ratios = {name: speeds[name] / speeds["yardstick"] for name in ("auto", "fp32")} if args.yardstick else {}
-    print(f"{'':10} {'tokens/s':>9} {'peak MB':>8} {'ratio':>6}")
-    for name, speed in speeds.items():
-        print(f"{name:10} {speed:9.0f} {memory[name]:8.0f} {ratios.get(name, 1.0):6.2f}")
-    resolved = choose_precision("auto", torch.device("cpu"))
-    peak = matrix_peak(shape)
-    print(f"precision auto is {resolved} here; fp32 matrix products reach {peak:.0f} GFLOP/s")
-    blocks = {name: [speed for speed, _ in runs] for name, runs in found.items() if runs}
-    facts = {"auto_is": resolved, "matrix_gflops": peak, "torch": torch.__version__}
-    return {"target_tokens_per_second": speeds, "ratios": ratios, "peak_rss_mb": memory, "blocks": blocks, "shape": vars(shape), **facts}
-
-
-# ── decoding ────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-Prefix = tuple[Tensor, Tensor, Tensor]
-
-
-class UncachedStep(Step[Prefix]):
-    """The model without a cache: the decoder reads the whole prefix again at each step; only the last position is projected."""
-
-    def __init__(self, model: Transformer) -> None:
-        self.model = model
-
-    def start(self, sources: Sequence[Sequence[int]]) -> Prefix:
-        """Encode source ids (EOS included)."""
-        src_BS = padded(sources, pad=PAD)
-        allowed_BS = src_BS != PAD
-        return self.model.encode(src_BS, allowed_BS), allowed_BS, torch.empty(len(sources), 0, dtype=torch.int64)
-
-    def __call__(self, last_R: Tensor, state: Prefix) -> tuple[Tensor, Prefix]:
-        """Log-probabilities (R, V)."""
-        memory_RSD, allowed_RS, prefix_RT = state
-        prefix_RT = torch.cat([prefix_RT, last_R[:, None]], dim=1)
-        states_RTD = self.model.decode(memory_RSD, allowed_RS, prefix_RT)
-        return torch.log_softmax(self.model.output(states_RTD[:, -1]), dim=-1), (memory_RSD, allowed_RS, prefix_RT)
-
-    def reorder(self, state: Prefix, rows_R: Tensor) -> Prefix:
-        """The rows that go on."""
-        memory, allowed, prefix = state
-        return memory[rows_R], allowed[rows_R], prefix[rows_R]
-
-
-def greedy(translator: Translator, batches: Sequence[Sequence[list[int]]], *, cached: bool, forced: int | None) -> list[Hypothesis]:
-    """Greedy search over batches of source ids; `forced`: exactly so many tokens each."""
-    src, tgt = translator.tokenizers
-    hidden = [tgt.pad, tgt.bos, tgt.unk, *([tgt.eos] if forced else [])]
-    found: list[Hypothesis] = []
-    with torch.inference_mode():
-        for batch in batches:
-            sources = [[*ids, src.eos] for ids in batch]
-            limits = [forced + 1 if forced else translator.limit(ids) for ids in batch]
-            step: Any = ModelStep(translator.model, torch.device("cpu")) if cached else UncachedStep(translator.model)
-            state = step.start(sources, pad=src.pad) if cached else step.start(sources)
-            found += greedy_search(Suppress(step, hidden), state, bos=tgt.bos, eos=tgt.eos, limits=limits)
-    return found
-
-
-def bench_decode(args: argparse.Namespace) -> dict[str, Any]:
-    """Lines a second with and without the cache: free greedy search, batched as `mt translate` does, and 100 forced tokens for 64 lines."""
-    torch.set_num_threads(args.threads)
-    translator = Translator.load(args.model, device="cpu")
-    parts = [Part(0, 0, ids) for own in translator.encoded(list(read_lines(args.src))) for ids in own]
-    by_length = sorted(parts, key=lambda part: -len(part.ids))
-    sources = [part.ids for part in by_length]
-    batches = [[part.ids for part in batch] for batch in batches_of(by_length, budget=translator.config.decode.batch_tokens)]
-    cases = {"free": (batches, None), "100 forced tokens": ([sources[len(sources) // 2 :][:64]], 100)}
-    result: dict[str, Any] = {}
-    for name, (work, forced) in cases.items():
-        seconds: dict[bool, list[float]] = {True: [], False: []}
-        outputs: dict[bool, list[Hypothesis]] = {}
-        for _ in range(args.blocks):
-            for cached in (True, False):
-                start = time.perf_counter()
-                outputs[cached] = greedy(translator, work, cached=cached, forced=forced)
-                seconds[cached].append(time.perf_counter() - start)
-        count = sum(map(len, work))
-        speed = {cached: count / statistics.median(seconds[cached]) for cached in seconds}
-        same = sum(a.ids == b.ids for a, b in zip(outputs[True], outputs[False], strict=True))
-        ratio = speed[True] / speed[False]
-        print(f"{name}: {speed[True]:.1f} lines/s with the cache, {speed[False]:.1f} without: {ratio:.2f} ×; {same} of {count} the same")
-        result[name] = {"cached": speed[True], "uncached": speed[False], "ratio": ratio, "same": same, "lines": count}
-    result["ratios"] = {name: result[name]["ratio"] for name in cases}
-    if args.ref:
-        result["translate"] = translated(translator, list(read_lines(args.src)), list(read_lines(args.ref)))
-    return result
-
-
-def translated(translator: Translator, lines: list[str], references: list[str]) -> dict[str, Any]:
-    """Text in, text out, greedy and with a beam of 5: lines a second and BLEU."""
-    found: dict[str, Any] = {}
-    lang = translator.langs.tgt if translator.langs else None
-    for name, beam in {"greedy": 1, "beam 5": 5}.items():
-        start = time.perf_counter()
-        texts = [one.text for one in translator.translate(lines, beam=beam)]
-        speed = len(lines) / (time.perf_counter() - start)
-        bleu = score(texts, [references], metrics=("bleu",), lang=lang).metrics[0]
-        print(f"translate, {name}: {speed:.1f} lines/s, BLEU {bleu.score:.2f} ({bleu.signature})")
-        found[name] = {"lines_per_second": speed, "bleu": bleu.score, "signature": bleu.signature}
-    return found
-
-
-# ── command line ────────────────────────────────────────────────────────────────────────────────────────────────────
+    return bench_train(args) if args.name == "train" else bench_decode(args)
 
 
 def parser() -> argparse.ArgumentParser:
-    """The options of both benchmarks."""
+    """The options of all benchmarks."""
     top = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    commands = top.add_subparsers(required=True)
+    commands = top.add_subparsers(required=True, dest="name")
     train = commands.add_parser("train", help="speed of the training step")
     train.add_argument("--lengths", required=True, help="file of `source target` lengths, a pair a line, both counting EOS")
     train.add_argument("--yardstick", metavar="PROGRAM", help="program to compare with; gets the same options")
@@ -262,15 +37,18 @@ def parser() -> argparse.ArgumentParser:
         train.add_argument(f"--{name}", type=int, default=default)
     train.add_argument("--dropout", type=float, default=0.3)
     train.add_argument("--updates", type=int, default=30, help="of one block")
-    train.set_defaults(run=bench_train)
     decode = commands.add_parser("decode", help="speed of greedy search")
     decode.add_argument("--model", required=True, metavar="RUN")
     decode.add_argument("--src", required=True)
     decode.add_argument("--ref", help="its translation: text in, text out is timed and scored as well")
-    decode.set_defaults(run=bench_decode)
     for command in (train, decode):
         command.add_argument("--blocks", type=int, default=5)
         command.add_argument("--threads", type=int, default=os.cpu_count())
+    data = commands.add_parser("data", help="time and memory of preparing and reading corpora")
+    data.add_argument("--pairs", required=True, metavar="N[,N…]", help="sizes of the corpora, such as 1000000,3000000,10000000")
+    data.add_argument("--folder", metavar="DIR", help="where corpora and caches are made; left out: a temporary folder (2.5 GB a million)")
+    data.add_argument("--workers", type=int, default=0, help="processes that make batches")
+    for command in (train, decode, data):
         command.add_argument("--json", metavar="OUT", help="write the figures here")
     return top
 
@@ -278,7 +56,7 @@ def parser() -> argparse.ArgumentParser:
 def main() -> None:
     """Run one benchmark and write its figures."""
     args = parser().parse_args()
-    result = args.run(args)
+    result = bench(args)
     if args.json:
         Path(args.json).write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
 

@@ -84,7 +84,7 @@ def journal(run: RunDir) -> list[dict[str, Any]]:
 
 def without_clock(values: dict[str, Any]) -> dict[str, Any]:
     """Everything but wall time, and lengths that depend on how it is spelt."""
-    return {key: value for key, value in values.items() if key not in ("seconds", "journal_bytes")}
+    return {key: value for key, value in values.items() if key not in ("seconds", "waited", "journal_bytes")}
 
 
 def contents(checkpoint: Path) -> dict[str, Any]:

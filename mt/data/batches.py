@@ -5,17 +5,14 @@ Legend: B sentences, S source, T target positions.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import count
 from typing import Self
 
 import torch
 from torch import Tensor
 
-from mt.config.schema import Sample
-from mt.data.plan import Cursor, Indices, epoch_batches
-from mt.data.store import Example, Store
+from mt.data.store import Example
 from mt.tokenizer.spm import Tokenizers
 
 
@@ -48,8 +45,11 @@ def padded(rows: Sequence[Sequence[int]], *, pad: int) -> Tensor:
 
 
 def collate(examples: Sequence[Example], tokenizers: Tokenizers) -> Batch:
-    """One batch of these examples."""
+    """One batch of these examples; of none, a single position of padding, which has no loss and no gradient."""
     src, tgt = tokenizers
+    if not examples:
+        nothing_11 = torch.full((1, 1), tgt.pad)
+        return Batch(torch.full((1, 1), src.pad), nothing_11, nothing_11, tokens=0, src_tokens=0, origins=())
     sources = [[*example.src_ids, src.eos] for example in examples]
     golds = [[*example.tgt_ids, tgt.eos] for example in examples]
     return Batch(
@@ -60,51 +60,3 @@ def collate(examples: Sequence[Example], tokenizers: Tokenizers) -> Batch:
         src_tokens=sum(map(len, sources)),
         origins=tuple(example.pair.origin for example in examples),
     )
-
-
-class TrainingData:
-    """The batches of a run, epoch after epoch, from any position on."""
-
-    def __init__(
-        self, store: Store, tokenizers: Tokenizers, *, budget: int, seed: int, sample: Sample | None = None, max_pieces: int | None = None
-    ) -> None:
-        self.store, self.tokenizers, self.sample, self.max_pieces = store, tokenizers, sample, max_pieces
-        self.budget, self.seed = budget, seed
-
-    def plan(self, epoch: int) -> list[Indices]:
-        """The pairs of each batch of an epoch."""
-        return epoch_batches(self.store.lengths_N2, self.store.spans, budget=self.budget, seed=self.seed, epoch=epoch)
-
-    def groups(self, cursor: Cursor, *, size: int) -> Iterator[tuple[list[Batch], Cursor]]:
-        """Endless: the micro-batches of an update, and the cursor after them. The last group of an epoch may be smaller, none spans two."""
-        for epoch in count(cursor.epoch):
-            plan = self.plan(epoch)
-            for first in range(cursor.batch if epoch == cursor.epoch else 0, len(plan), size):
-                micro = [self.batch(plan[i], epoch=epoch, index=i) for i in range(first, min(first + size, len(plan)))]
-                after = first + size
-                yield micro, Cursor(epoch, after) if after < len(plan) else Cursor(epoch + 1, 0)
-
-    def batch(self, indices: Indices, *, epoch: int, index: int) -> Batch:
-        """The index-th batch of an epoch, its sub-words sampled if that was asked for."""
-        examples = self.store.take(indices)
-        if self.sample:
-            examples = self.resampled(examples, self.sample, seed=hash((self.seed, epoch, index)))
-        return collate(examples, self.tokenizers)
-
-    def resampled(self, examples: list[Example], sample: Sample, *, seed: int) -> list[Example]:
-        """The same text in other pieces; where that would be longer than max_pieces, the unsampled ones stay."""
-        src = (
-            self.tokenizers.src.sample_batch([e.pair.src for e in examples], sample, seed=seed)
-            if "src" in sample.sides
-            else [e.src_ids for e in examples]
-        )
-        tgt = (
-            self.tokenizers.tgt.sample_batch([e.pair.tgt for e in examples], sample, seed=seed + 1)
-            if "tgt" in sample.sides
-            else [e.tgt_ids for e in examples]
-        )
-        most = self.max_pieces or max(map(len, src + tgt), default=0)
-        return [
-            Example(e.pair, s if len(s) <= most else e.src_ids, t if len(t) <= most else e.tgt_ids)
-            for e, s, t in zip(examples, src, tgt, strict=True)
-        ]

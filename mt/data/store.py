@@ -1,30 +1,34 @@
-"""The prepared pairs of one set: an Arrow file, memory-mapped through the `datasets` library, with text, ids and origin of each pair.
+"""Prepared pairs: a folder with an Arrow file, memory-mapped through the `datasets` library, and the lengths, memory-mapped too.
 
-Legend: N pairs.
+pairs.arrow   text, origin and unsampled ids of each pair
+lengths.bin   pieces of both sides, int32, without EOS
+store.json    the corpora, what was dropped of each, and how long the files are; written last
+
+What is read lies in the system's file cache, so that a process needs as little memory for ten million pairs as for ten. Legend: N pairs.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from mt.data.filters import Tally, drop_reason, length_reason
 from mt.data.pairs import Pair
+from mt.data.plan import Span
+from mt.data.tally import Tally
 from mt.errors import RunError
-from mt.files import write_atomic
-from mt.tokenizer.spm import Tokenizers
 
-ROWS = 1000  # pairs of a record batch
+FORMAT = 1
+"""Version of what a store holds and how it is made; one of another version is made again."""
+
+PAIRS, LENGTHS, FACTS = "pairs.arrow", "lengths.bin", "store.json"
 IDS = pa.list_(pa.int32())
 SCHEMA = pa.schema({"src": pa.string(), "tgt": pa.string(), "origin": pa.string(), "src_ids": IDS, "tgt_ids": IDS})
+ROWS = 1000  # pairs that are read at once where all are
 
 
 class Example(NamedTuple):
@@ -33,45 +37,57 @@ class Example(NamedTuple):
     pair: Pair
     src_ids: list[int]
     tgt_ids: list[int]
-
-
-@dataclass(frozen=True)
-class Span:
-    """A corpus within a store: where it begins, its pairs, its passes per epoch."""
-
-    start: int
-    count: int
-    weight: float = 1.0
+    draw: int = 0
+    """Which pair of the store and which pass over it in the epoch: index + N × pass. What varies by chance is a function of it."""
+    corpus: int = 0
+    """Number of its corpus in the config."""
 
 
 class Store:
-    """Pairs by index; only lengths and what is asked for are in memory. Raises RunError where its two files are not whole."""
+    """Pairs by index. Raises RunError where its files are not whole. Pickled as a path: another process opens it for itself."""
 
     def __init__(self, path: Path) -> None:
         from datasets import Dataset
 
-        self.path = file = path
+        self.path = path
         try:
-            self.rows: Any = Dataset.from_file(str(path)).with_format("arrow")
-            columns = self.rows.data.select(["src_ids", "tgt_ids"])
-            self.lengths_N2 = np.stack([pc.list_value_length(column).to_numpy() for column in columns.columns], axis=1).astype(np.int64)
+            facts = _facts(path)
+            corpora = [(corpus["name"], Tally.from_json(corpus["tally"]), corpus["unknown"]) for corpus in facts["corpora"]]
+            self.rows: Any = Dataset.from_file(str(path / PAIRS)).with_format("arrow")
+            lengths = np.memmap(path / LENGTHS, dtype=np.int32, mode="r")
+            self.lengths_N2 = np.asarray(lengths).reshape(-1, 2)
             """Pieces of both sides, without EOS, (N, 2)."""
-            file = spans_file(path)
-            self.spans = [Span(**span) for span in json.loads(file.read_text(encoding="utf-8"))]
-            whole = len(self) == sum(span.count for span in self.spans)
+            whole = len(self.rows) == len(self.lengths_N2) == sum(tally.kept for _, tally, _ in corpora)
         except (OSError, ValueError, TypeError, KeyError, pa.ArrowException):
             whole = False
         if not whole:
-            raise RunError(f"{file}: is damaged or missing; copy the whole run directory, or start over with --overwrite")
+            raise RunError(f"{path}: is damaged or missing; remove this folder and start the run again with --resume, which makes it anew")
+        self.tallies: dict[str, Tally] = {}
+        """What was kept and dropped of each corpus, by its name; the second of one name is `name (2)`."""
+        for name, tally, _ in corpora:
+            number = sum(other == name or other.startswith(f"{name} (") for other in self.tallies)
+            self.tallies[f"{name} ({number + 1})" if number else name] = tally
+        self.unknown = sum(count for _, _, count in corpora)
+        """Pieces that are the unknown one, in both sides of all pairs."""
+        counts = [tally.kept for tally in self.tallies.values()]
+        self.spans = [Span(end - count, count) for count, end in zip(counts, np.cumsum(counts).tolist(), strict=True)]
+        """The corpora, each with weight 1."""
+
+    def __reduce__(self) -> tuple[type[Store], tuple[Path]]:
+        return Store, (self.path,)
 
     def __len__(self) -> int:
         return len(self.lengths_N2)
 
-    def take(self, indices: Iterable[int]) -> list[Example]:
-        """The examples at these places, in this order."""
-        table = self.rows[list(map(int, indices))]
+    def take(self, draws: Iterable[int]) -> list[Example]:
+        """The examples of these draws, in this order; an index is a draw of the first pass."""
+        draws = [int(draw) for draw in draws]
+        indices = [draw % len(self) for draw in draws]
+        table = self.rows[indices]
         src, tgt, origin, src_ids, tgt_ids = (table.column(name).to_pylist() for name in SCHEMA.names)
-        return [Example(Pair(*text), s, t) for *text, s, t in zip(src, tgt, origin, src_ids, tgt_ids, strict=True)]
+        corpora = np.searchsorted([span.start for span in self.spans], indices, side="right") - 1
+        columns = zip(src, tgt, origin, src_ids, tgt_ids, draws, corpora.tolist(), strict=True)
+        return [Example(Pair(*text), s, t, draw, corpus) for *text, s, t, draw, corpus in columns]
 
     def pairs(self) -> Iterator[Pair]:
         """All pairs in order."""
@@ -79,59 +95,27 @@ class Store:
             yield from (example.pair for example in self.take(range(start, min(start + ROWS, len(self)))))
 
 
-def spans_file(path: Path) -> Path:
-    """Where the spans of a store are kept."""
-    return path.with_suffix(".json")
+def write_facts(path: Path, corpora: Iterable[tuple[str, Tally, int]]) -> None:
+    """Complete the store in a folder: of each corpus name, tally and unknown pieces."""
+    facts = {
+        "format": FORMAT,
+        "files": {name: (path / name).stat().st_size for name in (PAIRS, LENGTHS)},
+        "corpora": [{"name": name, "tally": tally.to_json(), "unknown": unknown} for name, tally, unknown in corpora],
+    }
+    (path / FACTS).write_text(json.dumps(facts, ensure_ascii=False), encoding="utf-8", newline="\n")
 
 
-def build_store(
-    path: Path, corpora: Iterable[tuple[str, float, Iterable[Pair]]], tokenizers: Tokenizers, *, max_pieces: int | None
-) -> list[str]:
-    """Filter, encode and write (name, weight, pairs) of each corpus to `path`, whole or not at all; returns a line about each.
-
-    Pairs with an empty side are dropped, and pairs longer than `max_pieces` (None: kept whatever their length).
-    Raises DataError when nothing is left of a corpus.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    spans, report, start = [], [], 0
-    with write_atomic(path, "wb") as sink:
-        with pa.ipc.new_stream(sink, SCHEMA) as writer:
-            for name, weight, pairs in corpora:
-                tally = Tally()
-                for columns in _encoded(pairs, tokenizers, tally, max_pieces=max_pieces):
-                    writer.write_batch(pa.record_batch(columns, schema=SCHEMA))
-                tally.require_pairs(name)
-                report.append(tally.line(name))
-                spans.append(Span(start, tally.kept, weight))
-                start += tally.kept
-        with write_atomic(spans_file(path)) as file:
-            json.dump([asdict(span) for span in spans], file)
-    return report
+def _facts(path: Path) -> dict[str, Any]:
+    """What store.json says. Raises ValueError or OSError where it is not that of the files beside it."""
+    facts: dict[str, Any] = json.loads((path / FACTS).read_text(encoding="utf-8"))
+    if facts["format"] != FORMAT or any((path / name).stat().st_size != size for name, size in facts["files"].items()):
+        raise ValueError("another version, or files of another length")
+    return facts
 
 
-def _encoded(pairs: Iterable[Pair], tokenizers: Tokenizers, tally: Tally, *, max_pieces: int | None) -> Iterator[list[list[Any]]]:
-    """Columns of up to ROWS pairs that are kept, in the order of SCHEMA; each pair is counted."""
-    for chunk in batched_list(pairs):
-        usable = []
-        for pair in chunk:
-            if reason := drop_reason(pair):
-                tally.add(reason, pair.origin)
-            else:
-                usable.append(pair)
-        src_ids = tokenizers.src.encode_batch([pair.src for pair in usable])
-        tgt_ids = tokenizers.tgt.encode_batch([pair.tgt for pair in usable])
-        rows = []
-        for pair, src, tgt in zip(usable, src_ids, tgt_ids, strict=True):
-            reason = length_reason(src, tgt, max_pieces=max_pieces or max(len(src), len(tgt)))
-            tally.add(reason, pair.origin)
-            if reason is None:
-                rows.append((*pair[:3], src, tgt))
-        if rows:
-            yield [list(column) for column in zip(*rows, strict=True)]
-
-
-def batched_list(pairs: Iterable[Pair]) -> Iterator[list[Pair]]:
-    """Lists of up to ROWS pairs."""
-    rest = iter(pairs)
-    while chunk := list(islice(rest, ROWS)):
-        yield chunk
+def is_whole(path: Path) -> bool:
+    """Whether there is a store of this version in the folder whose files are as long as they were; this takes a moment for any store."""
+    try:
+        return set(_facts(path)["files"]) == {PAIRS, LENGTHS}
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        return False

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import io
 import os
-import random
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -21,15 +21,12 @@ import sentencepiece
 from mt.config.schema import TokenizerConfig
 from mt.errors import TokenizerError
 from mt.files import write_atomic
+from mt.tokenizer.excerpt import BLOCK, HOLE, Item, Line, Texts, excerpt
 from mt.tokenizer.spm import SPACE, UNKNOWN, Tokenizer, plain, tag_piece
-
-SAMPLE_LINES = 1_000_000
-"""Most corpus lines a tokenizer is trained on; of a larger corpus it is a uniform sample."""
 
 SPECIALS = "<pad>", "<unk>", "<s>", "</s>"
 BYTES = 256
 BYTE_PIECE = re.compile(r"<0x[0-9A-F]{2}>")
-HOLE = "\0"  # sentencepiece gives NUL no piece and puts none across it: it stands for characters that are left out
 RESERVED = "\u2585\x1f"  # sentencepiece's own marks, which it takes for no text: for a character left out, and for an end of pieces
 
 
@@ -44,7 +41,7 @@ class FitReport:
     byte_fallback: bool
     """Whether characters without a piece are spelled as bytes; else they are unknown."""
     lines: int
-    """Corpus lines there were."""
+    """Corpus lines there were; of a large corpus, those that the sample was taken from."""
     left_out_lines: int
     """Those not trained on because of their length."""
     left_out_characters: dict[str, int]
@@ -53,15 +50,22 @@ class FitReport:
     """What was adjusted or left out, a line each."""
 
 
-def fit(texts: Iterable[str | Sequence[str]], path: Path, cfg: TokenizerConfig, *, tags: Sequence[str] = (), seed: int) -> FitReport:
+def fit(texts: Iterable[Line], path: Path, cfg: TokenizerConfig, *, tags: Sequence[str] = (), seed: int) -> FitReport:
     """Train a tokenizer on raw text and write its model to `path`, whole or not at all.
 
     An item of `texts` is one line of the corpus: a string, or several (both sides of a pair, for a joint vocabulary), which are then
     left out or sampled together and counted as one line. `tags` are the language codes that get a `<2xx>`. Sizes that do not fit the
     text are adjusted and reported. Raises TokenizerError where no text is left, or a symbol cannot be one.
     """
+    return fit_items(texts, lambda line: line, path, cfg, tags=tags, seed=seed)
+
+
+def fit_items(
+    items: Iterable[Item], line_of: Callable[[Item], Line | None], path: Path, cfg: TokenizerConfig, *, tags: Sequence[str] = (), seed: int
+) -> FitReport:
+    """`fit` on the lines that `line_of` makes of items, None where one has no line; it is not asked about all items of a large corpus."""
     symbols = _checked(cfg.symbols, tags)
-    corpus = _sample(texts, max_bytes=cfg.max_line_bytes, seed=seed)
+    corpus = excerpt(items, line_of, max_bytes=cfg.max_line_bytes, seed=seed)
     lines, warnings = corpus.texts, []
     if corpus.too_long:
         which = f"{corpus.too_long} of {corpus.lines} lines left out of tokenizer training"
@@ -93,7 +97,7 @@ def fit(texts: Iterable[str | Sequence[str]], path: Path, cfg: TokenizerConfig, 
         )
 
     holes = {ord(c): HOLE for c in (*uncovered, *rare, *RESERVED)}
-    model = _train([line.translate(holes) for line in lines], cfg, plan, letters=letters, symbols=symbols, tags=tags)
+    model = _train((line.translate(holes) for line in lines), cfg, plan, letters=letters, symbols=symbols, tags=tags)
     size = Tokenizer(model).size
     if size > cfg.vocab_size:
         needs = f"{len(letters)} characters{', 256 bytes' if plan.byte_fallback else ''} and {fixed} special pieces need {size}"
@@ -109,48 +113,26 @@ def fit(texts: Iterable[str | Sequence[str]], path: Path, cfg: TokenizerConfig, 
 # ── what is trained on ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
-class _Corpus(NamedTuple):
-    texts: list[str]
-    lines: int
-    too_long: int
-
-
-def _sample(texts: Iterable[str | Sequence[str]], *, max_bytes: int, seed: int) -> _Corpus:
-    """At most SAMPLE_LINES of the usable lines, each equally likely (reservoir sampling, Vitter 1985, algorithm R)."""
-    rng = random.Random(seed)
-    kept: list[list[str]] = []
-    lines = too_long = usable = 0
-    for item in texts:
-        lines += 1
-        line = [plain(text) for text in ([item] if isinstance(item, str) else item)]
-        if any(len(text.encode("utf-8")) > max_bytes for text in line):
-            too_long += 1
-        elif any(text.strip(" " + HOLE) for text in line):
-            usable += 1
-            if len(kept) < SAMPLE_LINES:
-                kept.append(line)
-            elif (place := rng.randrange(usable)) < SAMPLE_LINES:
-                kept[place] = line
-    whole = "the only line is" if lines == 1 else f"all {lines} lines are"
-    if not usable and too_long:
-        which = whole if too_long == lines else f"all lines with text ({too_long} of {lines}) are"
-        left = "nothing is left to train the tokenizer on: raise tokenizer.max_line_bytes"
-        raise TokenizerError(f"{which} longer than {max_bytes} bytes, {left}")
-    if not usable:
-        raise TokenizerError(f"no text to train the tokenizer on: {f'{whole} blank' if lines else 'no line'}")
-    return _Corpus([text for line in kept for text in line], lines, too_long)
-
-
-def _normalised(lines: list[str], rule: str) -> tuple[list[str], list[str]]:
+def _normalised(lines: Texts, rule: str) -> tuple[Texts, list[str]]:
     """The lines as the rule leaves them, and a remark that shows the first change, if there is one."""
-    before, after = _apply("identity", lines), _apply(rule, lines)
-    changed = [(old, new) for old, new in zip(before, after, strict=True) if old != new]
+    normalised, texts, changed, example = Texts(), 0, 0, ""
+    rest = iter(lines)
+    while block := list(islice(rest, BLOCK)):
+        before, after = _apply("identity", block), _apply(rule, block)
+        for old, new in zip(before, after, strict=True):
+            normalised.append([new])
+            if old != new:
+                example = example or _difference(old, new)
+                changed += 1
+        texts += len(block)
     if not changed:
-        return after, []
-    old, new = changed[0]
+        return normalised, []
+    return normalised, [f"normalization {rule} changes {changed} of {texts} texts for good: {example} (tokenizer.normalization)"]
+
+
+def _difference(old: str, new: str) -> str:
     begin = max(0, len(os.path.commonprefix((old, new))) - 10)
-    example = f"{old[begin : begin + 40]!r} becomes {new[begin : begin + 40]!r}"
-    return after, [f"normalization {rule} changes {len(changed)} of {len(lines)} texts for good: {example} (tokenizer.normalization)"]
+    return f"{old[begin : begin + 40]!r} becomes {new[begin : begin + 40]!r}"
 
 
 def _apply(rule: str, lines: list[str]) -> list[str]:
@@ -225,12 +207,14 @@ def _left_out(characters: Sequence[str], counts: Counter[str], fate: str) -> lis
 # ── sentencepiece ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _train(lines: list[str], cfg: TokenizerConfig, plan: Layout, *, letters: list[str], symbols: list[str], tags: Sequence[str]) -> bytes:
+def _train(
+    lines: Iterator[str], cfg: TokenizerConfig, plan: Layout, *, letters: list[str], symbols: list[str], tags: Sequence[str]
+) -> bytes:
     """The serialised model for lines that are normalised. Holds at most `plan.size` pieces, fewer where the text gives no more."""
     model = io.BytesIO()
     reserved = [c for c in letters if c in RESERVED]  # each can be a symbol, though not a required character
     sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(lines),
+        sentence_iterator=lines,
         model_writer=model,
         model_type=cfg.kind,
         vocab_size=plan.size,

@@ -19,7 +19,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple, assert_never
 
+import numpy as np
 import sentencepiece
+from numpy.typing import NDArray
 
 from mt.config.schema import BpeDropout, Sample, Unigram, UnigramSample
 from mt.errors import TokenizerError
@@ -62,6 +64,7 @@ class Tokenizer:
     """
 
     def __init__(self, model: bytes) -> None:
+        self._bytes = model
         try:
             self._model = sentencepiece.SentencePieceProcessor(model_proto=model)
             whole = self._model.get_piece_size() > 0  # no bytes at all are a model too, of nothing
@@ -95,6 +98,9 @@ class Tokenizer:
         except TokenizerError as error:
             raise TokenizerError(f"{path}: {error}") from None
 
+    def __reduce__(self) -> tuple[type[Tokenizer], tuple[bytes]]:
+        return type(self), (self._bytes,)
+
     def encode(self, text: str) -> list[int]:
         """Ids of the pieces, without bos and eos; never a special id but unk, and that only for characters without piece and bytes."""
         return self._model.encode(plain(text))
@@ -102,6 +108,10 @@ class Tokenizer:
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         """`encode` of each text, in order, on all processor cores."""
         return self._model.encode([plain(text) for text in texts])
+
+    def encode_arrays(self, texts: Sequence[str]) -> list[NDArray[np.int32]]:
+        """`encode` of each text, in order, on one core; a third of the time of lists."""
+        return self._model.encode([plain(text) for text in texts], num_threads=1, return_type="numpy")
 
     def sample_batch(self, texts: Sequence[str], sample: Sample, *, seed: int) -> list[list[int]]:
         """A random segmentation of each text: a function of the arguments alone, the same in every process.

@@ -30,6 +30,8 @@ class Update:
     """Places of the source and target tensors together."""
     seconds: float
     """Wall time since the update before, the loading of data included."""
+    waited: float = 0.0
+    """Of which for its data."""
     skipped: bool = False
     """Loss or gradient was not finite; the weights are as they were."""
 
@@ -88,6 +90,8 @@ class Ended:
     """Updates skipped in the whole run."""
     seconds: float
     """Wall time of the whole run, resumes included."""
+    waited: float = 0.0
+    """Of which for data."""
 
 
 Event = Update | Validated | Saved | Ended

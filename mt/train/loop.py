@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 
 import torch
 from torch.nn.utils import clip_grad_norm_
 
-from mt.checkpoint import rotate, sync
+from mt.checkpoint import rotate
 from mt.config.schema import TrainConfig
-from mt.data.batches import Batch, TrainingData
+from mt.data.batches import Batch
+from mt.data.loader import TrainingData
 from mt.errors import DecodeError, TrainError
+from mt.files import sync
 from mt.rundir import RunDir
 from mt.train.events import Ended, Event, Saved, Update, Validated
 from mt.train.optim import set_rate
@@ -45,7 +47,7 @@ class Plan:
 
 def fit(
     state: State, data: TrainingData, *, cfg: TrainConfig, plan: Plan, run: RunDir, validator: Validator | None, stop: Stop
-) -> Iterator[Event]:
+) -> Generator[Event]:
     """Train until a limit, patience or a signal ends the run; validates and saves on the way and at the end.
 
     Raises TrainError after `max_skipped` non-finite updates in a row, naming the last good checkpoint.
@@ -56,10 +58,12 @@ def fit(
     while progress.ended is None:
         start = time.perf_counter()
         micro, after = next(groups)
+        waited = time.perf_counter() - start
         epoch = progress.cursor.epoch
-        event = update(state, micro, cfg=cfg, lr=rate_of(state, cfg, plan), epoch=epoch, start=start)
+        event = update(state, micro, cfg=cfg, lr=rate_of(state, cfg, plan), epoch=epoch, start=start, waited=waited)
         progress.cursor = after
         progress.seconds = time.perf_counter() - began
+        progress.waited += waited
         yield event
         if event.skipped:
             refuse_endless_skipping(state, micro, cfg=cfg, run=run)
@@ -77,11 +81,14 @@ def fit(
         if ends or is_best or (progress.update % plan.save_every == 0 and not event.skipped):
             progress.seconds = time.perf_counter() - began
             yield save(state, run, best=is_best or validator is None, keep=cfg.keep, every=plan.save_every)
-    yield Ended(progress.update, progress.ended, progress.skipped, progress.seconds)
+    yield Ended(progress.update, progress.ended, progress.skipped, progress.seconds, progress.waited)
 
 
-def update(state: State, micro: Sequence[Batch], *, cfg: TrainConfig, lr: float, epoch: int, start: float) -> Update:
-    """One update from the gradients of all micro-batches, each token counting the same. Non-finite: the weights stay as they are."""
+def update(state: State, micro: Sequence[Batch], *, cfg: TrainConfig, lr: float, epoch: int, start: float, waited: float = 0.0) -> Update:
+    """One update from the gradients of all micro-batches, each token counting the same. Non-finite: the weights stay as they are.
+
+    It began at `start` by the clock, and had its data after `waited` seconds.
+    """
     tokens = sum(batch.tokens for batch in micro)
     total = torch.zeros((), device=state.device)
     set_rate(state.optimizer, lr)
@@ -112,6 +119,7 @@ def update(state: State, micro: Sequence[Batch], *, cfg: TrainConfig, lr: float,
         src_tokens=sum(batch.src_tokens for batch in micro),
         padded=sum(batch.src_BS.numel() + batch.gold_BT.numel() for batch in micro),
         seconds=time.perf_counter() - start,
+        waited=waited,
         skipped=not finite,
     )
 

@@ -55,7 +55,8 @@ class Console:
             case Ended():
                 self.bar.close()
                 skipped = f", {event.skipped} skipped" if event.skipped else ""
-                self.say(f"ended at update {event.update}: {event.reason}{skipped}, {event.seconds / 60:.1f} minutes")
+                minutes = f"{event.seconds / 60:.1f} minutes ({100 * event.waited / max(event.seconds, 1e-9):.1f} % waiting for data)"
+                self.say(f"ended at update {event.update}: {event.reason}{skipped}, {minutes}")
 
     def update(self, event: Update) -> None:
         """Move the bar, or print a line when it is time."""
@@ -137,6 +138,7 @@ class TensorBoard:
             case Update(skipped=False):
                 values = {"loss": event.loss, "lr": event.lr, "gradient_norm": event.norm, "loss_scale": event.scale}
                 values |= {"tokens_per_second": speed([event]), "real_tokens": (event.tokens + event.src_tokens) / event.padded}
+                values |= {"waiting_for_data": event.waited / event.seconds}
                 for name, value in values.items():
                     self.writer.add_scalar(f"train/{name}", value, event.update)
             case Validated():

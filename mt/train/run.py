@@ -6,7 +6,7 @@ import json
 import shlex
 import signal
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -14,6 +14,7 @@ import torch
 
 from mt.checkpoint import due, load_weights, read_weights, save_checkpoint
 from mt.config.schema import Config
+from mt.data.meter import Say
 from mt.data.readers import read_pairs
 from mt.errors import RunError
 from mt.evaluate.metrics import score
@@ -22,7 +23,7 @@ from mt.rundir import RunDir
 from mt.train.average import mean
 from mt.train.loop import fit, patience_lost, reason_to_end
 from mt.train.monitor import Console, Journal, TensorBoard
-from mt.train.prepare import Prepared, Say, prepare, run_path
+from mt.train.prepare import Prepared, prepare, run_path
 from mt.train.prepare import resume as resume_run
 from mt.train.process import keep_freed_memory
 from mt.train.signals import Stop, stop_on
@@ -87,13 +88,11 @@ def describe(prepared: Prepared, *, say: Say) -> None:
     parameters = sum(p.numel() for p in state.model.parameters())
     limits = {"updates": cfg.max_updates, "epochs": cfg.max_epochs, "minutes": cfg.max_minutes}
     until = " or ".join(f"{value:g} {name}" for name, value in limits.items() if value)
-    store = prepared.data.store
-    plan = prepared.data.plan(0)
-    padded = sum(int((store.lengths_N2[batch] + 1).max(axis=0).sum()) * len(batch) for batch in plan)
-    real = sum(int((store.lengths_N2[batch] + 1).sum()) for batch in plan)
+    real = prepared.epoch.real / prepared.epoch.padded
     threads = f", {torch.get_num_threads()} threads" if state.device.type == "cpu" else ""
     say(f"model: {parameters} parameters; device {state.device}{threads}, precision {state.precision}")
-    say(f"data: {len(store)} pairs, {prepared.updates_per_epoch} updates an epoch, {100 * real / padded:.1f} % of a batch are real tokens")
+    pairs = len(prepared.data.store)
+    say(f"data: {pairs} pairs, {prepared.updates_per_epoch} updates an epoch, {100 * real:.1f} % of a batch are real tokens")
     say(f"run: {run.path}, until {until}; curves: tensorboard --logdir {run.tensorboard}")
 
 
@@ -125,9 +124,11 @@ def train(prepared: Prepared, *, say: Say) -> int:
     journal, board = Journal(run), TensorBoard(run, purge_from=progress.update + 1 if progress.update else None)
     try:
         with stop_on(signal.SIGINT, signal.SIGTERM) as stop:
-            for event in fit(state, prepared.data, cfg=cfg, plan=prepared.plan, run=run, validator=prepared.validator, stop=stop):
-                for listener in (journal, board, console):
-                    listener(event)
+            events = fit(state, prepared.data, cfg=cfg, plan=prepared.plan, run=run, validator=prepared.validator, stop=stop)
+            with closing(events):
+                for event in events:
+                    for listener in (journal, board, console):
+                        listener(event)
     finally:
         journal.close()
         board.close()

@@ -32,6 +32,8 @@ class Progress:
     """The next micro-batch."""
     seconds: float = 0.0
     """Wall time of the run so far."""
+    waited: float = 0.0
+    """Of which for data."""
     skipped: int = 0
     """Updates skipped, in all."""
     skipped_in_a_row: int = 0

@@ -12,11 +12,11 @@ import torch
 from mt.checkpoint import read_weights
 from mt.config.schema import Constant, Noam
 from mt.data.batches import Batch
-from mt.data.store import Store
 from mt.errors import ConfigError, TrainError
 from mt.rundir import RunDir
 from mt.train import loop
 from mt.train.events import Update
+from mt.train.inputs import open_store
 from mt.train.loop import Plan, fit, update
 from mt.train.schedule import learning_rate
 from mt.train.signals import Stop
@@ -84,7 +84,7 @@ def test_09_empty_target(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert done.says("train.src: kept 3 of 5 pairs (2 empty side)")
     assert done.says("valid.src: 3 of 3 pairs, the loss without 1 that have an empty side")
     run = RunDir(tmp_path / "run")
-    assert [pair.src for pair in Store(run.data / "train").pairs()] == [sources[0], sources[2], sources[4]]
+    assert [pair.src for pair in open_store(run).pairs()] == [sources[0], sources[2], sources[4]]
     validated = next(event for event in journal(run) if event["event"] == "validated")
     tokenizer = Translator.load(run.path, device="cpu").tokenizers.tgt
     assert validated["tokens"] == sum(len(tokenizer.encode(text)) + 1 for text in ("dirkan .", "gonmir ."))

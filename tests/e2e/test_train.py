@@ -15,8 +15,8 @@ import pytest
 import torch
 
 from mt.config.load import load
-from mt.data.store import Store
 from mt.rundir import RunDir
+from mt.train.inputs import open_store
 from tests import toy
 from tests.runs import contents, differences, journal, mt
 
@@ -100,7 +100,7 @@ def test_killed_stopped_and_resumed_it_is_the_uninterrupted_run(folder: Path, ca
 
 
 def stored(run: RunDir) -> list[tuple[str, str]]:
-    return [(pair.src, pair.tgt) for pair in Store(run.data / "train").pairs()]
+    return [(pair.src, pair.tgt) for pair in open_store(run).pairs()]
 
 
 @pytest.mark.parametrize("kind", ["gz", "tsv", "jsonl"])

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import mt.tokenizer.fit as fitting
 from mt.config.schema import TokenizerConfig
 from mt.errors import DataError, TokenizerError
+from mt.tokenizer import excerpt
 from mt.tokenizer.fit import FitReport, fit, layout
 from mt.tokenizer.spm import Tokenizer
 
@@ -250,24 +251,9 @@ def test_the_same_text_gives_the_same_bytes(tmp_path: Path, kind: str) -> None:
 
 
 def test_a_large_corpus_is_sampled_by_the_seed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(fitting, "SAMPLE_LINES", 50)
+    monkeypatch.setattr(excerpt, "SAMPLE_LINES", 50)
     models = [trained(toy(500), tmp_path, seed=seed)[0].fingerprint for seed in (1, 1, 2)]
     assert models[0] == models[1] != models[2]
-
-
-def test_every_line_is_as_likely_to_be_sampled(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fitting, "SAMPLE_LINES", 10)
-    lines = [f"line {n}" for n in range(40)]
-    drawn = Counter(line for seed in range(400) for line in fitting._sample(lines, max_bytes=100, seed=seed).texts)
-    assert drawn.total() == 4000
-    assert set(drawn) == set(lines)
-    assert max(abs(n - 100) for n in drawn.values()) < 50  # more than five standard deviations of 8.7
-
-
-def test_up_to_the_sample_size_nothing_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fitting, "SAMPLE_LINES", 40)
-    lines = [f"line {n}" for n in range(40)]
-    assert fitting._sample([*lines, "", "x" * 101], max_bytes=100, seed=1) == (lines, 42, 1)
 
 
 # ── files ───────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -121,11 +121,11 @@ def test_the_end_says_why_and_how_many_were_skipped() -> None:
     stream = io.StringIO()
     console = Console(total=None, minutes=None, stream=stream)
     console(Saved(20, Path("x")))
-    console(Ended(20, "2 epochs", 0, 90.0))
+    console(Ended(20, "2 epochs", 0, 90.0, waited=0.9))
     console(Ended(20, "2 epochs", 3, 90.0))
     assert stream.getvalue().splitlines() == [
-        "ended at update 20: 2 epochs, 1.5 minutes",
-        "ended at update 20: 2 epochs, 3 skipped, 1.5 minutes",
+        "ended at update 20: 2 epochs, 1.5 minutes (1.0 % waiting for data)",
+        "ended at update 20: 2 epochs, 3 skipped, 1.5 minutes (0.0 % waiting for data)",
     ]
 
 
@@ -175,14 +175,14 @@ def test_in_a_terminal_a_bar_that_starts_where_the_run_was_resumed() -> None:
 
 def test_the_journal_has_an_object_a_line(run: RunDir) -> None:
     journal = Journal(run)
-    for event in (made(1), Saved(1, Path("x")), validated(1), Ended(1, "1 updates", 0, 2.5)):
+    for event in (made(1), Saved(1, Path("x")), validated(1), Ended(1, "1 updates", 0, 2.5, 0.5)):
         journal(event)
     journal.close()
     update, validation, ended = map(json.loads, run.journal.read_text(encoding="utf-8").splitlines())
     assert update == {"event": "update", **vars(made(1))}
     assert (validation["event"], validation["scores"]["bleu"], validation["beam"], validation["weights"]) == ("validated", 12.345, 1, "raw")
     assert validation["samples"] == [{"source": "ein Haus", "reference": "a house", "translation": "a <b>horse</b>"}]
-    assert ended == {"event": "ended", "update": 1, "reason": "1 updates", "skipped": 0, "seconds": 2.5}
+    assert ended == {"event": "ended", "update": 1, "reason": "1 updates", "skipped": 0, "seconds": 2.5, "waited": 0.5}
 
 
 def test_each_line_is_there_at_once_and_lines_are_added(run: RunDir) -> None:

@@ -13,13 +13,17 @@ import pytest
 
 from mt.config.load import dump, load
 from mt.config.schema import Config
-from mt.data.batches import TrainingData
+from mt.data.build import Source, build_store
+from mt.data.cachedir import CacheDir
+from mt.data.loader import TrainingData
 from mt.data.pairs import Pair
-from mt.data.store import Store, build_store
+from mt.data.store import Store
 from mt.errors import ConfigError, DataError, RunError
 from mt.rundir import RunDir
 from mt.tokenizer.spm import Tokenizers
-from mt.train.prepare import check_directions, check_sources, derive, fingerprints, flat, fresh, make_plan, same_run
+from mt.train.derive import derive, flat, make_plan, same_run
+from mt.train.inputs import check_sources, fingerprints
+from mt.train.prepare import check_directions, fresh
 from tests import toy
 
 RUN = RunDir("run")
@@ -196,16 +200,17 @@ def test_changed_files_are_named_and_missing_ones_do_no_harm(tmp_path: Path) -> 
     (tmp_path / "x.jsonl").write_text('{"src": "bage", "tgt": "dirkan"}\n', encoding="utf-8")
     run = RunDir(tmp_path / "run")
     run.data.mkdir(parents=True)
-    prints = fingerprints(given)
+    cache = CacheDir(tmp_path / "cache")
+    prints = fingerprints(given, cache)
     assert set(prints) == {str(tmp_path / name) for name in ("train.src", "train.trg", "x.jsonl", "valid.src", "valid.trg")}
     (run.data / "sources.json").write_text(json.dumps(prints), encoding="utf-8")
-    check_sources(run)
+    check_sources(run, cache)
     (tmp_path / "train.trg").unlink()
-    check_sources(run)
+    check_sources(run, cache)
     toy.write_lines(tmp_path / "train.src", ["bage ."] * 3)
     toy.write_lines(tmp_path / "valid.src", ["bage ."] * 2)
     with pytest.raises(RunError, match="the data changed") as caught:
-        check_sources(run)
+        check_sources(run, cache)
     assert str(tmp_path / "train.src") in str(caught.value)
     assert str(tmp_path / "valid.src") in str(caught.value)
     assert "valid.trg" not in str(caught.value)
@@ -262,7 +267,7 @@ def test_killed_while_it_is_replaced_the_old_one_is_put_back(old: RunDir, moment
                     old.put_back()
                 old.put_aside()
                 old.data.mkdir()
-                (old.data / "train").write_text("half", encoding="utf-8")
+                old.pointer.write_text("half", encoding="utf-8")
                 old.put_back()
     old.put_back()
     assert tree(old.path) == before
@@ -275,7 +280,7 @@ def test_if_that_fails_the_old_one_is_back(old: RunDir, error: BaseException) ->
     def fail_half_way() -> None:
         with fresh(old):
             old.data.mkdir()
-            (old.data / "train").write_text("new", encoding="utf-8")
+            old.pointer.write_text("new", encoding="utf-8")
             old.config.write_text("new", encoding="utf-8")
             raise error
 
@@ -302,7 +307,7 @@ def test_ids_of_the_other_sides_tokenizer_are_noticed(tmp_path: Path) -> None:
     separate = toy.tokenizers(joint=False)
     swapped = Tokenizers(separate.tgt, separate.src)
     pairs = [Pair(source, toy.translation(source), f"train.src:{n}") for n, source in enumerate(toy.sentences(3), 1)]
-    build_store(tmp_path / "train", [("train", 1.0, pairs)], separate, max_pieces=100)
+    build_store(tmp_path / "train", [Source("train", pairs)], separate, max_pieces=100)
     data = TrainingData(Store(tmp_path / "train"), separate, budget=100, seed=1)
     check_directions(data, separate)
     with pytest.raises(DataError, match="train.src:1: the stored source ids are not those of its tokenizer"):

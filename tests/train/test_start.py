@@ -53,7 +53,7 @@ def test_what_a_killed_preparation_left_is_no_hindrance(folder: Path) -> None:
     run = RunDir(folder / "run")
     run.data.mkdir(parents=True)
     run.lock_file.write_text("999999999", encoding="utf-8")
-    for debris in (run.data / "train.partial", run.path / "tokenizer.model", run.path / ".config.yaml.0a1b2c3d.partial"):
+    for debris in (run.pointer, run.path / "tokenizer.model", run.path / ".config.yaml.0a1b2c3d.partial"):
         debris.write_bytes(b"half")
     assert train(four_updates(folder, "data.dev=none", "train.max_updates=1")).code == 0
     assert {path.name for path in run.path.iterdir()} == {

@@ -29,7 +29,7 @@ def saved(tmp_path: Path) -> tuple[RunDir, State]:
     state = tiny.state(CONFIG, dropout=0.3)
     state.scaler = torch.amp.GradScaler("cpu", init_scale=256.0)
     train(state, 1, 2, 3)
-    state.progress.cursor = Cursor(2, 5)
+    state.progress.cursor = Cursor(2, 5, 7)
     state.progress.best, state.progress.stale, state.progress.ended = 1.5, 2, "interrupted"
     assert state.save(run) == run.step(3)
     return run, state
@@ -67,8 +67,8 @@ def test_restoring_keeps_the_parameters_that_the_optimiser_holds(saved: tuple[Ru
 
 
 def test_progress_is_plain_json() -> None:
-    progress = Progress(update=3, cursor=Cursor(1, 2), best=4.5)
-    assert Progress.from_json({**vars(progress), "cursor": {"epoch": 1, "batch": 2}}) == progress
+    progress = Progress(update=3, cursor=Cursor(1, 2, 3), best=4.5)
+    assert Progress.from_json({**vars(progress), "cursor": {"epoch": 1, "window": 2, "batch": 3}}) == progress
 
 
 def test_the_moving_average_is_what_is_evaluated() -> None:

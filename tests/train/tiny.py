@@ -77,8 +77,8 @@ class Data:
 
     def groups(self, cursor: Cursor, *, size: int) -> Iterator[tuple[list[Batch], Cursor]]:  # noqa: ARG002
         start = cursor.epoch * self.epoch + cursor.batch
-        for number in count(start + 1):
-            yield self.micro, Cursor(*divmod(number, self.epoch))
+        for epoch, batch in (divmod(number, self.epoch) for number in count(start + 1)):
+            yield self.micro, Cursor(epoch, batch=batch)
 
 
 class Scripted:

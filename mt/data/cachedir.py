@@ -1,0 +1,130 @@
+"""What can be made again from the sources is kept in one folder, found again by what it was made from, and shared by all runs.
+
+stores/<key>/         prepared pairs (see `store`)
+tokenizers/<key>/     a trained tokenizer and what was said about it
+hashes/               SHA-256 of large files, remembered by path, size, time and inode
+locks/                held by who makes an entry
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from mt.data.meter import Say
+from mt.errors import DataError
+from mt.files import sha256, write_atomic
+
+PARTIAL = ".partial"
+SETTLED = 2.0  # seconds without a change after which a file's time tells its next change for sure
+
+
+class CacheDir:
+    """The cache folder; made when the first entry is."""
+
+    def __init__(self, path: Path | None = None) -> None:
+        """Without a path it is `mt` in the user's cache folder."""
+        home = os.environ.get("XDG_CACHE_HOME")
+        self.path = path or (Path(home) if home else Path.home() / ".cache") / "mt"
+
+    def store(self, key: str) -> Path:
+        """Where the store of this key is, or will be."""
+        return self.path / "stores" / key
+
+    def tokenizer(self, key: str) -> Path:
+        """Where the tokenizer of this key is, or will be."""
+        return self.path / "tokenizers" / key
+
+    def obtain(self, entry: Path, *, whole: Callable[[Path], bool], make: Callable[[Path], object], what: str, say: Say) -> None:
+        """Have an entry that is `whole`: as it is, or made now; or, while another process makes it, by that one.
+
+        `make` has to make it whole or not at all, and may leave `<entry>.partial` behind when killed. Raises DataError where the cache
+        cannot be written to.
+        """
+        if whole(entry):
+            return
+        with self._lock(entry, what, say):
+            if not whole(entry):
+                self._clear_leftovers(but=entry)
+                make(entry)
+
+    @contextmanager
+    def _lock(self, entry: Path, what: str, say: Say) -> Iterator[None]:
+        """Hold an entry; the system lets go of it when the process ends, however it does."""
+        lock = self._lock_of(entry)
+        try:
+            for folder in (entry.parent, self.path / "locks"):
+                folder.mkdir(parents=True, exist_ok=True)
+            try:
+                lock.acquire(blocking=False)
+            except Timeout:
+                say(f"another process is making {what} already, waiting for it")
+                lock.acquire()
+        except OSError as error:
+            reason = f"the cache cannot be written to ({(error.strerror or str(error)).lower()})"
+            raise DataError(f"{self.path}: {reason}; set data.cache to a folder of yours") from None
+        try:
+            yield
+        finally:
+            lock.release()
+
+    def _lock_of(self, entry: Path) -> FileLock:
+        return FileLock(self.path / "locks" / f"{entry.parent.name}-{entry.name}")
+
+    def _clear_leftovers(self, *, but: Path) -> None:
+        """Remove what killed processes left half-made beside an entry."""
+        for partial in but.parent.glob(f"*{PARTIAL}"):
+            entry = partial.with_name(partial.name.removesuffix(PARTIAL))
+            if entry == but:
+                continue  # ours: whoever makes it begins with removing it
+            lock = self._lock_of(entry)
+            try:
+                lock.acquire(blocking=False)
+            except Timeout:
+                continue
+            try:
+                shutil.rmtree(partial, ignore_errors=True)
+            finally:
+                lock.release()
+
+    def digest(self, file: Path) -> str:
+        """SHA-256 of a file; it is read again only if it has changed since it was. Raises DataError if it cannot be read."""
+        try:
+            state = file.stat()
+        except OSError:
+            return sha256(file)  # which says what is wrong
+        now = {"path": str(file), "size": state.st_size, "mtime": state.st_mtime_ns, "inode": state.st_ino}
+        note = self.path / "hashes" / f"{key_of(str(file))}.json"
+        try:
+            known = json.loads(note.read_text(encoding="utf-8"))
+            if {name: known[name] for name in now} == now:
+                return str(known["sha256"])
+        except (OSError, ValueError, TypeError, KeyError):
+            pass
+        digest = sha256(file)
+        if time.time() - state.st_mtime > SETTLED:
+            try:
+                note.parent.mkdir(parents=True, exist_ok=True)
+                with write_atomic(note) as out:
+                    json.dump({**now, "sha256": digest}, out)
+            except (OSError, DataError):
+                pass  # it is only for the next time
+        return digest
+
+    def digests(self, files: Iterable[Path]) -> dict[str, str]:
+        """SHA-256 of each file, by its path."""
+        return {str(file): self.digest(file) for file in files}
+
+
+def key_of(facts: Any) -> str:
+    """A name for what is made from these facts (all that JSON can hold): others have another one."""
+    return hashlib.sha256(json.dumps(facts, sort_keys=True, ensure_ascii=True).encode()).hexdigest()[:32]

@@ -1,0 +1,91 @@
+"""Settings that depend on the corpus, and settings that may change while a run is interrupted."""
+
+from __future__ import annotations
+
+from mt.config.schema import Config, Cosine, Linear
+from mt.errors import ConfigError
+from mt.rundir import RunDir
+from mt.train.loop import Plan
+
+MAY_CHANGE = (
+    "train.max_updates",
+    "train.max_epochs",
+    "train.max_minutes",
+    "train.save_every",
+    "train.keep",
+    "train.validation.",
+    "train.early_stopping.",
+    "data.cache",
+    "data.workers",
+    "decode.",
+    "run_dir",
+)
+"""Settings that a resumed run may have otherwise than before; the limits not under cosine or linear, whose curve they shape."""
+
+
+def derive(config: Config, *, updates_per_epoch: int) -> Config:
+    """The config with everything filled in that depends on the corpus."""
+    train = config.train
+    limits = (train.max_updates, train.max_epochs, train.max_minutes)
+    max_updates = train.max_updates if any(limits) else min(100_000, max(2000, 40 * updates_per_epoch))
+    every = train.validation.every or min(2000, max(100, updates_per_epoch))
+    known = [n for n in (max_updates, train.max_epochs and train.max_epochs * updates_per_epoch) if n]
+    warmup = train.schedule.warmup or max(1, min([1000, *(n // 10 for n in known)]))
+    return config.model_copy(
+        update={
+            "train": train.model_copy(
+                update={
+                    "max_updates": max_updates,
+                    "save_every": train.save_every or every,
+                    "schedule": train.schedule.model_copy(update={"warmup": warmup}),
+                    "validation": train.validation.model_copy(update={"every": every}),
+                }
+            )
+        }
+    )
+
+
+def make_plan(config: Config, updates_per_epoch: int) -> Plan:
+    """The numbers the loop goes by."""
+    train = config.train
+    assert train.schedule.warmup is not None
+    assert train.validation.every is not None
+    assert train.save_every is not None
+    limits = [n for n in (train.max_updates, train.max_epochs and train.max_epochs * updates_per_epoch) if n]
+    curve = min(limits) if limits else None
+    return Plan(
+        warmup=train.schedule.warmup,
+        last_update=train.max_updates,
+        curve_end=curve,
+        validate_every=train.validation.every,
+        save_every=train.save_every,
+    )
+
+
+def flat(values: object, prefix: str = "") -> dict[str, object]:
+    """{"a": {"b": 1}} → {"a.b": 1}; lists by index."""
+    items = values.items() if isinstance(values, dict) else enumerate(values) if isinstance(values, list) else None
+    if items is None:
+        return {prefix[:-1]: values}
+    return {key: value for name, inner in items for key, value in flat(inner, f"{prefix}{name}.").items()}
+
+
+def same_run(config: Config, frozen: Config, run: RunDir) -> Config:
+    """The config to go on with: what was derived stays, harmless changes are taken. Raises RunError listing all others."""
+    train = config.train
+    derived = frozen.train
+    fills: dict[str, object] = {"precision": derived.precision if train.precision == "auto" else train.precision}
+    if train.max_updates is None and train.max_epochs is None and train.max_minutes is None:
+        fills["max_updates"] = derived.max_updates
+    fills["save_every"] = train.save_every or derived.save_every
+    fills["schedule"] = train.schedule.model_copy(update={"warmup": train.schedule.warmup or derived.schedule.warmup})
+    fills["validation"] = train.validation.model_copy(update={"every": train.validation.every or derived.validation.every})
+    config = config.model_copy(update={"train": train.model_copy(update=fills)})
+    old, new = flat(frozen.model_dump(mode="json")), flat(config.model_dump(mode="json"))
+    shaped = isinstance(config.train.schedule, Cosine | Linear)
+    allowed = tuple(key for key in MAY_CHANGE if not (shaped and key in ("train.max_updates", "train.max_epochs")))
+    changed = [key for key in sorted(old.keys() | new.keys()) if old.get(key) != new.get(key) and not key.startswith(allowed)]
+    if changed:
+        lines = [f"{run.path}: cannot resume, {key} changed: {old.get(key)} before, {new.get(key)} now" for key in changed]
+        raise ConfigError(*lines, f"{run.path}: set these back, or start another run with --run-dir NEW")
+    return config

@@ -1,0 +1,260 @@
+"""What a run is made from: dev and test sets, the tokenizers, and the store of the training pairs; the last two are kept in the cache."""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import sentencepiece
+
+from mt.config.schema import Config, Corpus, HubDataset, Langs
+from mt.data.build import Source, build_store
+from mt.data.cachedir import CacheDir, key_of
+from mt.data.filters import TextFilters, table, table_json
+from mt.data.loader import TrainingData
+from mt.data.meter import Meter, Say
+from mt.data.pairs import Pair
+from mt.data.plan import Span, tempered
+from mt.data.readers import read_pairs
+from mt.data.store import FORMAT, LENGTHS, Store, is_whole
+from mt.errors import RunError
+from mt.files import sha256, shards, write_atomic, write_folder
+from mt.rundir import RunDir
+from mt.tokenizer.fit import fit_items
+from mt.tokenizer.spm import Tokenizers
+from mt.translator import load_tokenizers
+
+# ── dev and test ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def read_dev(config: Config) -> tuple[str, list[Pair]] | None:
+    """Name and pairs of the dev set; None if the run has none. Raises DataError if it is empty or broken."""
+    dev = config.data.dev
+    if dev == "none":
+        return None
+    return dev.called(), list(read_pairs(dev, langs=langs_of(dev, config)))
+
+
+def check_tests(config: Config) -> None:
+    """Read the test sets once: what is wrong with them is said before hours of training, not after."""
+    for corpus in config.data.test.values():
+        for _ in read_pairs(corpus, langs=langs_of(corpus, config)):
+            pass
+
+
+def langs_of(corpus: Corpus, config: Config) -> Langs | None:
+    """Its own languages, or those of the run."""
+    return corpus.langs or config.langs
+
+
+# ── the files ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def files_of(corpus: Corpus) -> list[Path]:
+    """All files that are read of a corpus; none of a data set that is not on this machine."""
+    if isinstance(corpus, HubDataset) and Path(corpus.hub).is_dir():
+        return sorted(file for file in Path(corpus.hub).rglob("*") if file.is_file())
+    return [file for path in corpus.paths() for file in shards(path)]
+
+
+def fingerprints(config: Config, cache: CacheDir) -> dict[str, str]:
+    """SHA-256 of each file the run is made from; data sets of a hub are not among them."""
+    corpora = [*config.data.train, *([] if config.data.dev == "none" else [config.data.dev])]
+    return cache.digests(file for corpus in corpora for file in files_of(corpus))
+
+
+def check_sources(run: RunDir, cache: CacheDir) -> None:
+    """Raise RunError naming each file that is no longer what the run was made from; one that is gone does no harm yet."""
+    before = json.loads(run.sources.read_text(encoding="utf-8"))
+    changed = [file for file, digest in before.items() if Path(file).exists() and cache.digest(Path(file)) != digest]
+    if changed:
+        raise RunError(
+            f"{run.path}: cannot resume, the data changed: {', '.join(changed)}; put the old files back, or start with --run-dir NEW"
+        )
+
+
+def facts_of(corpus: Corpus, config: Config, prints: dict[str, str]) -> dict[str, Any]:
+    """All that decides what pairs, origins and names a corpus gives: two that agree in this are one. The folders do not count."""
+    settings = {name: value for name, value in corpus.model_dump(mode="json").items() if name != "weight"}
+    for name in type(corpus).model_fields:
+        if isinstance(getattr(corpus, name), Path | list):
+            del settings[name]
+    if isinstance(corpus, HubDataset):
+        settings["hub"] = Path(corpus.hub).name if Path(corpus.hub).is_dir() else corpus.hub
+    langs = langs_of(corpus, config)
+    files = [(file.name, prints[str(file)]) for file in files_of(corpus)]
+    return {**settings, "name": corpus.called(), "files": files, "langs": langs and langs.model_dump()}
+
+
+# ── tokenizers ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def training_sources(config: Config) -> list[Source]:
+    """The training corpora with their filters. Raises ConfigError where a filter needs what is not there."""
+    return [
+        Source(corpus.called(), read_pairs(corpus, langs=langs), TextFilters(config.data.filters, langs))
+        for corpus in config.data.train
+        for langs in [langs_of(corpus, config)]
+    ]
+
+
+def fit_tokenizers(config: Config, run: RunDir, cache: CacheDir, prints: dict[str, str], *, say: Say) -> Tokenizers:
+    """Train the tokenizer of both sides, or of each, on the training text, or find it in the cache; says what was adjusted."""
+    cfg = config.tokenizer
+    src_file, tgt_file = run.tokenizer_files(joint=cfg.joint)
+    facts = {
+        "corpora": [facts_of(corpus, config, prints) for corpus in config.data.train],
+        "filters": config.data.filters.model_dump(),
+        "tokenizer": cfg.model_dump(exclude={"sample", "joint"}),
+        "seed": config.train.seed,
+        "versions": [FORMAT, sentencepiece.__version__],
+    }
+    for path, sides in [(src_file, (0, 1))] if cfg.joint else [(src_file, (0,)), (tgt_file, (1,))]:
+        entry = cache.tokenizer(key_of({**facts, "sides": sides}))
+        cache.obtain(
+            entry,
+            whole=lambda entry: (entry / "report.json").is_file(),
+            make=partial(make_tokenizer, config=config, sides=sides, say=say),
+            what=f"this {path.name}",
+            say=say,
+        )
+        report = json.loads((entry / "report.json").read_text(encoding="utf-8"))
+        for line in [*report["warnings"], f"{report['vocab_size']} pieces"]:
+            say(f"{path.name}: {line}")
+        with write_atomic(path, "wb") as file:
+            file.write((entry / "tokenizer.model").read_bytes())
+    return load_tokenizers(run, joint=cfg.joint)
+
+
+def make_tokenizer(entry: Path, *, config: Config, sides: tuple[int, ...], say: Say) -> None:
+    """Train the tokenizer of some sides into a folder, with what there is to say about it."""
+
+    def line_of(item: tuple[Source, Pair]) -> list[str] | None:
+        source, pair = item
+        return None if source.reason(pair) else [(pair.src, pair.tgt)[side] for side in sides]
+
+    with write_folder(entry) as folder, closing(Meter("reading for the tokenizer", say)) as meter:
+        items = meter.counted((source, pair) for source in training_sources(config) for pair in source.pairs)
+        report = fit_items(items, line_of, folder / "tokenizer.model", config.tokenizer, seed=config.train.seed)
+        facts = {"vocab_size": report.vocab_size, "warnings": report.warnings}
+        (folder / "report.json").write_text(json.dumps(facts, ensure_ascii=False), encoding="utf-8")
+
+
+# ── the store ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def make_inputs(config: Config, run: RunDir, *, say: Say) -> tuple[Tokenizers, Store]:
+    """Tokenizers and store of a new run, made or found in the cache, and in the run what it needs to find them again."""
+    cache = CacheDir(config.data.cache)
+    prints = fingerprints(config, cache)
+    tokenizers = fit_tokenizers(config, run, cache, prints, say=say)
+    store = obtain_store(config, cache, prints, tokenizers, say=say)
+    note_store(run, store, say=say)
+    with write_atomic(run.sources) as file:
+        json.dump(prints, file, indent=1)
+    return tokenizers, store
+
+
+def obtain_store(config: Config, cache: CacheDir, prints: dict[str, str], tokenizers: Tokenizers, *, say: Say) -> Store:
+    """The store of the training pairs, found in the cache or made."""
+    facts = {
+        "corpora": [facts_of(corpus, config, prints) for corpus in config.data.train],
+        "filters": config.data.filters.model_dump(),
+        "max_pieces": config.data.max_pieces,
+        "tokenizers": [tokenizer.fingerprint for tokenizer in tokenizers],
+        "version": FORMAT,
+    }
+    path = cache.store(key_of(facts))
+    cache.obtain(path, whole=opens, make=partial(make_store, config=config, tokenizers=tokenizers, say=say), what="the same store", say=say)
+    return Store(path)
+
+
+def note_store(run: RunDir, store: Store, *, say: Say) -> None:
+    """Leave the run a pointer to its store, and the table of what was kept and dropped, which is said as well."""
+    run.data.mkdir(parents=True, exist_ok=True)
+    for file, value in ((run.pointer, pointer_to(store)), (run.filtered, table_json(store.tallies))):
+        with write_atomic(file) as out:
+            json.dump(value, out, indent=1, ensure_ascii=False)
+    for name, tally in store.tallies.items():
+        say(tally.line(name))
+    if len(store.tallies) > 1 or any(tally.dropped for tally in store.tallies.values()):
+        for line in table(store.tallies):
+            say(f"  {line}")
+
+
+def make_store(path: Path, *, config: Config, tokenizers: Tokenizers, say: Say) -> None:
+    """Read, filter and encode the training corpora."""
+    data = config.data
+    build_store(path, training_sources(config), tokenizers, max_pieces=data.max_pieces, duplicates=data.filters.duplicates, say=say)
+
+
+def opens(path: Path) -> bool:
+    """Whether a whole store is there."""
+    try:
+        return is_whole(path) and len(Store(path)) > 0
+    except RunError:
+        return False
+
+
+def pointer_to(store: Store) -> dict[str, Any]:
+    """What a run remembers of its store: where it was, and what tells it from others."""
+    return {"path": str(store.path), "pairs": len(store), "lengths": sha256(store.path / LENGTHS)}
+
+
+def open_store(run: RunDir) -> Store:
+    """The store of a run. Raises RunError if it is not in the cache any more."""
+    return Store(Path(pointer_of(run)["path"]))
+
+
+def pointer_of(run: RunDir) -> dict[str, Any]:
+    """What `pointer_to` gave when the run was prepared."""
+    try:
+        pointer: dict[str, Any] = json.loads(run.pointer.read_text(encoding="utf-8"))
+        return {name: pointer[name] for name in ("path", "pairs", "lengths")}
+    except (OSError, ValueError, TypeError, KeyError):
+        raise RunError(f"{run.pointer}: is damaged or missing; copy it from a backup, or start over with --overwrite") from None
+
+
+def find_store(config: Config, run: RunDir, cache: CacheDir, tokenizers: Tokenizers, *, say: Say) -> Store:
+    """The store of a run that goes on; if it is no longer in the cache it is made again from the sources.
+
+    Raises RunError if they are gone too, or give another store.
+    """
+    before = pointer_of(run)
+    if opens(Path(before["path"])):
+        return Store(Path(before["path"]))
+    for file in (file for corpus in config.data.train for file in files_of(corpus)):
+        if not file.exists():
+            where = f"the prepared pairs are no longer in {before['path']}, nor is {file} to make them again"
+            raise RunError(f"{run.path}: cannot resume, {where}; put the file back")
+    say(f"{run.path}: the prepared pairs are no longer in {before['path']}, making them again")
+    store = obtain_store(config, cache, fingerprints(config, cache), tokenizers, say=say)
+    if any(value != before[name] for name, value in pointer_to(store).items() if name != "path"):
+        raise RunError(f"{run.path}: cannot resume, this version of mt prepares other pairs from the same files; start with --run-dir NEW")
+    note_store(run, store, say=say)
+    return store
+
+
+def training_data(config: Config, store: Store, tokenizers: Tokenizers, *, workers: int = 0) -> TrainingData:
+    """The batches of the run."""
+    return TrainingData(
+        store,
+        tokenizers,
+        spans=weighted(store, config),
+        budget=config.train.batch_tokens,
+        seed=config.train.seed,
+        sample=config.tokenizer.sample,
+        max_pieces=config.data.max_pieces,
+        workers=workers,
+    )
+
+
+def weighted(store: Store, config: Config) -> list[Span]:
+    """The corpora of the store with their passes per epoch."""
+    if config.data.temperature is not None:
+        return tempered(store.spans, config.data.temperature)
+    return [replace(span, weight=corpus.weight) for span, corpus in zip(store.spans, config.data.train, strict=True)]
