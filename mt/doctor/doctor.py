@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from mt.config.directions import langs_of
 from mt.config.schema import Config, Corpus, Langs
 from mt.data.pairs import Pair
 from mt.doctor.examine import Examination, Memory
@@ -17,7 +18,7 @@ from mt.doctor.leakage import HeldOut, Leaks
 from mt.doctor.lengths import LengthLog
 from mt.doctor.pieces import fates, quick, too_long
 from mt.doctor.reading import Advance
-from mt.doctor.sample import MOST, looks
+from mt.doctor.looks import MOST, looks
 from mt.errors import TokenizerError
 from mt.files import open_binary, shards
 from mt.tokenizer.spm import Tokenizers
@@ -50,7 +51,7 @@ def named_corpora(config: Config) -> list[NamedCorpus]:
     for name, role, corpus in roles:
         names = (name, *(f"{name} ({n})" for n in range(2, len(roles) + 1)))
         own = next(one for one in names if one not in found)
-        found[own] = NamedCorpus(own, role, corpus, corpus.langs or config.langs)
+        found[own] = NamedCorpus(own, role, corpus, langs_of(config, corpus))
     return list(found.values())
 
 

@@ -17,7 +17,7 @@ from mt.doctor.leakage import HeldOut, Leaks
 from mt.doctor.lengths import FACTOR, FilePair
 from mt.doctor.pieces import Fates
 from mt.doctor.reading import COLUMNS
-from mt.doctor.sample import Look
+from mt.doctor.looks import Look
 
 SIDES = "source", "target"
 

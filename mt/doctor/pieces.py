@@ -13,7 +13,7 @@ from mt.config.load import load
 from mt.config.schema import TokenizerConfig
 from mt.data.filters import drop_reason, length_reason
 from mt.doctor.findings import Spots
-from mt.doctor.sample import Sample
+from mt.doctor.looks import Sample
 from mt.errors import RunError
 from mt.rundir import RunDir
 from mt.tokenizer.fit import fit

@@ -303,7 +303,7 @@ def test_lines_in_another_language(tmp_path: Path, monkeypatch: pytest.MonkeyPat
             assert language == "en"
             return 0.95 if "Si" in text else 0.2
 
-    monkeypatch.setattr("mt.doctor.sample.Identifier", Stub)
+    monkeypatch.setattr("mt.doctor.looks.Identifier", Stub)
     found = examine(tmp_path, [*GOOD[:7], ("Si, nobody came there.", "Si, niemand kam hierher."), *GOOD[8:]])
     (finding,) = of_kind(found, "language")
     assert (finding.side, finding.count, places([finding])) == ("source", 1, ["train.en:8"])

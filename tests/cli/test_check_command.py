@@ -30,7 +30,7 @@ def no_language_library(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(*languages: str) -> None:
         raise ConfigError(f"not installed, for {languages}")
 
-    monkeypatch.setattr("mt.doctor.sample.Identifier", missing)
+    monkeypatch.setattr("mt.doctor.looks.Identifier", missing)
 
 
 @pytest.fixture
