@@ -24,7 +24,7 @@ from typing import Annotated
 import typer
 
 import mt
-from mt.cli import config_command, eval_command, train_command, translate_command
+from mt.cli import config_command, data_command, eval_command, train_command, translate_command
 from mt.errors import MTError
 from mt.files import NO_ROOM
 
@@ -40,6 +40,7 @@ app = typer.Typer(
 app.command("train", short_help="Go from raw text to a trained run, with its scores.")(train_command.train)
 app.command("translate", short_help="Translate text with a trained run: N lines in, N lines out.")(translate_command.translate)
 app.command("eval", short_help="Score a run or a file of translations: BLEU, chrF, TER.")(eval_command.eval_)
+app.add_typer(data_command.data_app, name="data")
 app.add_typer(config_command.config_app, name="config")
 
 

@@ -25,6 +25,11 @@ class Pair(NamedTuple):
     flaw: str | None = None
     """Why its file says that it should not be used, such as `fuzzy`."""
 
+    @property
+    def sides(self) -> tuple[str, str]:
+        """Source and target."""
+        return self.src, self.tgt
+
 
 def drop_reason(pair: Pair) -> str | None:
     """What its file says against it, `empty side` if one side holds nothing but white space, else None."""

@@ -60,7 +60,8 @@ def tag_language(piece: str) -> str | None:
 class Tokenizer:
     """One sentencepiece model: encodes, samples and decodes; immutable, and safe to use from several threads.
 
-    `pad`, `unk`, `bos` and `eos` are the special ids, `size` the number of ids, `fingerprint` the SHA-256 of the model.
+    `pad`, `unk`, `bos` and `eos` are the special ids, `byte_pieces` those that spell bytes, `size` is the number of ids and `fingerprint`
+    the SHA-256 of the model.
     """
 
     def __init__(self, model: bytes) -> None:
@@ -82,7 +83,8 @@ class Tokenizer:
         names = {i: tag_language(self._model.id_to_piece(i)) for i in sorted(self._controls)}
         self.tags = {lang: i for i, lang in names.items() if lang is not None}
         """Id of the tag of each target language, in the order they were declared."""
-        self._special = self._controls | {self.unk} | {i for i in range(self.size) if self._model.IsByte(i)}
+        self.byte_pieces = frozenset(i for i in range(self.size) if self._model.IsByte(i))
+        self._special = self._controls | {self.unk} | self.byte_pieces
         self._scores: list[float] = [self._model.GetScore(i) for i in range(self.size)]
         # Nothing tells declared symbols apart but their score of 0; the piece after them has it too if scores are ranks (bpe).
         zeros = [i for i in range(self.size) if i not in self._special and self._scores[i] == 0.0]
@@ -146,7 +148,7 @@ class Tokenizer:
             {piece: self._scores[i] for i, piece in pieces.items() if i not in self._symbols},
             symbols=[pieces[i] for i in sorted(self._symbols)],
             ids={piece: i for i, piece in pieces.items()},
-            bytes_=[i for i in range(self.size) if self._model.IsByte(i)] or None,
+            bytes_=sorted(self.byte_pieces) or None,
             unk=self.unk,
         )
 

@@ -1,0 +1,163 @@
+"""The doctor: all corpora of a config, one after the other, then what they have to do with each other."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from mt.config.directions import langs_of
+from mt.config.schema import Config, Corpus, Langs
+from mt.data.pairs import Pair
+from mt.doctor.examine import Examination, Memory
+from mt.doctor.findings import CorpusFacts, Diagnosis, Finding, number
+from mt.doctor.judge import judged, leaked, tokenized, without_tokenizer
+from mt.doctor.leakage import HeldOut, Leaks
+from mt.doctor.lengths import LengthLog
+from mt.doctor.pieces import fates, quick, too_long
+from mt.doctor.reading import Advance
+from mt.doctor.looks import MOST, looks
+from mt.errors import TokenizerError
+from mt.files import open_binary, shards
+from mt.tokenizer.spm import Tokenizers
+
+Role = Literal["train", "dev", "test"]
+Say = Callable[[str], None]
+
+
+def silent(_: object) -> None:
+    """Hears, and does nothing."""
+
+
+class NamedCorpus(NamedTuple):
+    """A corpus of a config, with what it is for."""
+
+    name: str
+    """As reports call it: each has its own."""
+    role: Role
+    corpus: Corpus
+    langs: Langs | None
+
+
+def named_corpora(config: Config) -> list[NamedCorpus]:
+    """All corpora: the training corpora by their names, then `dev`, and the test sets by theirs."""
+    data = config.data
+    roles: list[tuple[str, Role, Corpus]] = [(corpus.called(), "train", corpus) for corpus in data.train]
+    roles += [("dev", "dev", data.dev)] if data.dev != "none" else []
+    roles += [(name, "test", corpus) for name, corpus in data.test.items()]
+    found: dict[str, NamedCorpus] = {}
+    for name, role, corpus in roles:
+        names = (name, *(f"{name} ({n})" for n in range(2, len(roles) + 1)))
+        own = next(one for one in names if one not in found)
+        found[own] = NamedCorpus(own, role, corpus, langs_of(config, corpus))
+    return list(found.values())
+
+
+def size(config: Config) -> int:
+    """Bytes of all files of a config, as they lie on the disk. Raises DataError if one cannot be opened."""
+    total = 0
+    for named in named_corpora(config):
+        for path in named.corpus.paths():
+            for shard in shards(path):
+                open_binary(shard).close()
+                total += shard.stat().st_size
+    return total
+
+
+class Doctor:
+    """Examines all corpora of a config. Memory is bounded, but for the held-out sets and the number of corpora."""
+
+    def __init__(self, config: Config, *, tokenizers: Tokenizers | None = None, advance: Advance = silent, say: Say = silent) -> None:
+        """`tokenizers` are those of a run; without them some are trained. `advance` hears of bytes read, `say` of what is being done."""
+        self._config, self._tokenizers = config, tokenizers
+        self._advance, self._say = advance, say
+        self._exams: dict[str, Examination] = {}
+        self._facts: dict[str, CorpusFacts] = {}
+        self._findings: list[Finding] = []
+
+    def examine(self) -> Diagnosis:
+        """Read everything once, and say what was found. Raises DataError where a file cannot be opened, or the disk is full."""
+        corpora = named_corpora(self._config)
+        train = [named for named in corpora if named.role == "train"]
+        held_out = [named for named in corpora if named.role != "train"]
+        with tempfile.TemporaryDirectory(prefix="mt-check-") as name:
+            folder = Path(name)
+            sets = {named.name: self._held_out(named, folder) for named in held_out}
+            index = HeldOut(sets)
+            leaks = Leaks(index)
+            with Memory(folder) as memory:
+                for named in train:
+                    self._train(named, leaks, memory, folder)
+            leakage = self._leakage(index, leaks, sets)
+            self._pieces(folder)
+        self._findings.sort(key=lambda finding: (-finding.severity, [*self._facts].index(finding.corpus)))
+        return Diagnosis([self._facts[named.name] for named in corpora], self._findings, leakage)
+
+    def _held_out(self, named: NamedCorpus, folder: Path) -> list[Pair]:
+        """Examine a dev or test set; its usable pairs."""
+        pairs = []
+        with Memory(folder) as memory, self._examination(named, memory, folder) as exam:
+            for usable in exam.run():
+                pairs += [usable.pair(row) for row in range(len(usable.src))]
+        return pairs
+
+    def _train(self, named: NamedCorpus, leaks: Leaks, memory: Memory, folder: Path) -> None:
+        """Examine a training corpus, and compare it with the held-out sets."""
+        leaking = 0
+        with self._examination(named, memory, folder) as exam:
+            for usable in exam.run():
+                leaking += len(leaks.look(usable.src, usable.tgt, usable.pair))
+        self._facts[named.name].counts["leakage"] = leaking
+
+    @contextmanager
+    def _examination(self, named: NamedCorpus, memory: Memory, folder: Path) -> Iterator[Examination]:
+        """The examination of one corpus, to be run within; then it is judged, and what is not needed any more is let go."""
+        self._say(f"reading {named.name}")
+        with LengthLog(folder) as lengths:
+            exam = Examination(named.corpus, named.langs, memory=memory, lengths=lengths, advance=self._advance)
+            yield exam
+            self._say(f"looking at the text of {named.name}")
+            files = [str(path) for path in named.corpus.paths()] or [named.corpus.called()]
+            facts = CorpusFacts(named.name, named.role, files, exam.pairs + exam.rejected, exam.sample.seen, len(exam.sample))
+            facts.characters = lengths.medians()
+            filters = self._config.data.filters if named.role == "train" else None
+            self._findings += judged(facts, exam, list(looks(exam.sample, named.langs)), filters)
+        self._exams[named.name], self._facts[named.name] = exam, facts
+        while sum(len(one.sample) for one in self._exams.values()) > MOST:
+            max(self._exams.values(), key=lambda one: len(one.sample)).sample.thin()
+
+    def _leakage(self, index: HeldOut, leaks: Leaks, sets: dict[str, list[Pair]]) -> dict[str, dict[str, Any]]:
+        """What of the held-out sets is in the training data, and what in other held-out sets."""
+        between = Leaks(index)
+        for name, pairs in sets.items():
+            between.look([pair.src for pair in pairs], [pair.tgt for pair in pairs], pairs.__getitem__, own=index.sets[name])
+        leakage = {}
+        for name in sets:
+            met = leaked(self._facts[name], index, leaks, kind="leakage", where="the training data")
+            also = leaked(self._facts[name], index, between, kind="overlap", where="other held-out sets")
+            self._findings += [finding for finding in (met.finding, also.finding) if finding]
+            leakage[name] = met.numbers | {"in_other_sets": also.numbers}
+        return leakage
+
+    def _pieces(self, folder: Path) -> None:
+        """What a tokenizer makes of all corpora."""
+        config = self._config
+        tokenizers, about = self._tokenizers, "the tokenizer of the run"
+        if tokenizers is None:
+            self._say("training a tokenizer on a sample")
+            train = [exam for name, exam in self._exams.items() if self._facts[name].role == "train"]
+            alphabets = [set[str]().union(*(exam.alphabets[side] for exam in train)) for side in (0, 1)]
+            try:
+                tokenizers = quick([exam.sample for exam in train], alphabets, config.tokenizer, seed=config.train.seed, folder=folder)
+            except TokenizerError as error:
+                self._findings.append(without_tokenizer(next(iter(self._facts.values())), str(error)))
+                return
+            about = f"a tokenizer of {number(tokenizers.src.size, 'piece')}"
+        for name, exam in self._exams.items():
+            self._say(f"counting the pieces of {name}")
+            found = [fates(alphabet, tokenizer) for alphabet, tokenizer in zip(exam.alphabets, tokenizers, strict=True)]
+            long = too_long(exam.sample, tokenizers, max_pieces=config.data.max_pieces)
+            sampled = len(exam.sample)
+            self._findings += tokenized(self._facts[name], found, long, sampled=sampled, about=about, max_pieces=config.data.max_pieces)

@@ -1,0 +1,106 @@
+"""`mt data check`: exit codes, reports, and options that do not go together."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from mt.cli.app import app
+from mt.errors import ConfigError, DataError, MTError
+from tests.corpora import config, pairs, write
+
+GOOD = pairs(60)
+
+
+def check(*words: str | Path) -> Result:
+    return CliRunner().invoke(app, ["data", "check", *map(str, words)], catch_exceptions=False)
+
+
+def files(folder: Path, name: str = "train") -> list[str | Path]:
+    return ["--src", folder / f"{name}.en", "--tgt", folder / f"{name}.de"]
+
+
+@pytest.fixture(autouse=True)
+def no_language_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It takes seconds to load."""
+
+    def missing(*languages: str) -> None:
+        raise ConfigError(f"not installed, for {languages}")
+
+    monkeypatch.setattr("mt.doctor.looks.Identifier", missing)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    write(tmp_path, "train", GOOD)
+    return tmp_path
+
+
+def test_exit_codes(folder: Path) -> None:
+    assert check(*files(folder)).exit_code == 0
+    assert check(*files(folder), "--strict").exit_code == 0
+    write(folder, "warned", [*GOOD, ("Same.", "Same.")])
+    assert check(*files(folder, "warned")).exit_code == 0
+    assert check(*files(folder, "warned"), "--strict").exit_code == 1
+    write(folder, "bad", [*GOOD, (b"\xe9", "Oh.")])
+    assert check(*files(folder, "bad")).exit_code == 2
+    assert check(*files(folder, "bad"), "--strict").exit_code == 2
+
+
+def test_a_config_and_its_files_say_the_same(folder: Path) -> None:
+    by_config = check("--config", config(folder, train="{src: train.en, tgt: train.de}"), "--json", "-")
+    by_files = check(*files(folder), "--json", "-")
+    assert json.loads(by_config.stdout) == json.loads(by_files.stdout)
+    assert json.loads(by_config.stdout)["corpora"]["train.en"]["pairs"] == 60
+
+
+def test_reports_are_written(folder: Path) -> None:
+    done = check(*files(folder), "--json", folder / "x.json", "--html", folder / "x.html", "--fix", folder / "clean")
+    assert done.stdout.splitlines()[-1] == "0 errors, 0 warnings, 0 notes in 60 pairs"
+    assert json.loads((folder / "x.json").read_text(encoding="utf-8"))["findings"] == []
+    assert (folder / "x.html").read_text(encoding="utf-8").startswith("<!doctype html>")
+    assert (folder / "clean.en").read_text(encoding="utf-8") == (folder / "train.en").read_text(encoding="utf-8")
+
+
+def test_overrides_reach_the_doctor(folder: Path) -> None:
+    path = config(folder, train="{src: train.en, tgt: train.de}")
+    assert check("--config", path, "--set", "data.max_pieces=3", "--strict").exit_code == 1
+
+
+def test_languages_are_told_or_taken_from_the_names(folder: Path) -> None:
+    assert check(*files(folder), "--langs", "ru-de").exit_code == 2
+    assert check(*files(folder), "--langs", "pt-BR:de").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "nothing to examine: give --config FILE, or --src FILE and --tgt FILE"),
+        (["--src", "a"], "add --tgt"),
+        (["--tgt", "a"], "add --src"),
+        (["--config", "x", "--src", "a"], "give one of the two"),
+        (["--config", "x", "--langs", "en-de"], "--langs goes with --src"),
+        (["--src", "a", "--tgt", "b", "--set", "a=b"], "--set goes with --config"),
+        (["--src", "a", "--tgt", "b", "--langs", "english"], "expected two language codes"),
+        (["--src", "a", "--tgt", "b", "--langs", "en-pt-BR"], "expected two language codes"),
+    ],
+)
+def test_options_that_do_not_go_together(words: list[str], message: str) -> None:
+    with pytest.raises(MTError, match=message) as caught:
+        check(*words)
+    assert "\n" not in str(caught.value)
+
+
+def test_what_cannot_be_read_or_written_is_said_before_the_work(folder: Path) -> None:
+    with pytest.raises(DataError, match=r"train.dee: no such file; did you mean train.de\?"):
+        check("--src", folder / "train.en", "--tgt", folder / "train.dee")
+    for option in ("--json", "--html", "--fix"):
+        with pytest.raises(DataError, match="there is no folder"):
+            check(*files(folder), option, folder / "none" / "x")
+    with pytest.raises(MTError, match="not a run"):
+        check(*files(folder), "--model", folder)
+    with pytest.raises(DataError, match="would write over"):
+        check(*files(folder), "--fix", folder / "train")

@@ -1,0 +1,121 @@
+"""--fix: a copy in which what it mends and leaves out is not found any more, and a line about everything left out."""
+
+from __future__ import annotations
+
+import unicodedata
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mt.config.load import load
+from mt.doctor.doctor import Doctor
+from mt.doctor.repair import mended, refuse_inputs, repair
+from mt.errors import DataError
+from tests.corpora import config, diagnosis, pairs, write
+
+GOOD = pairs(60)
+
+
+def fix(path: Path, prefix: Path, *overrides: str) -> list[str]:
+    settings = load(path, overrides).config
+    return repair(settings, prefix, Doctor(settings).examine())
+
+
+def ill_corpus() -> list[tuple[str | bytes, str | bytes]]:
+    """Good pairs, and one pair of each kind that is mended or left out."""
+    return [
+        *GOOD,
+        ("\ufeffYesterday one\r", "Gestern eins"),
+        ("Yesterday two\u2028more", "Gestern z\u00adwei\x00 mehr"),
+        ("Yesterday cafe\u0301", "Gestern Cafe\u0301"),
+        (b"Yesterday caf\xe9", "Gestern Caf\u00e9 zu"),
+        ("Yesterday nothing", " "),
+        GOOD[4],
+        ("The held-out sentence is here .", "Etwas ganz anderes"),
+        ("The unfit <b>one</b>", "Das <b>Untaugliche</b>"),
+    ]
+
+
+def test_the_copy_is_clean_and_the_rest_is_written_down(tmp_path: Path) -> None:
+    test = write(tmp_path, "news", [("the held-out sentence is here", "Der Testsatz ist hier")])
+    path = config(tmp_path, train=write(tmp_path, "train", ill_corpus()), test=f"{{news: {test}}}", more="")
+    before = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
+    (line,) = fix(path, tmp_path / "clean", "data.filters.markup=true")
+
+    written = {file.name: file.read_bytes() for file in tmp_path.iterdir() if file.name not in before}
+    assert set(written) == {"clean.en", "clean.de", "clean.dropped.tsv"}
+    assert all((tmp_path / name).read_bytes() == data for name, data in before.items())
+    src, tgt = (written[f"clean.{lang}"].decode().splitlines() for lang in ("en", "de"))
+    assert src[:60] == [pair[0] for pair in GOOD]
+    assert list(zip(src, tgt, strict=True))[60:] == [
+        ("Yesterday one", "Gestern eins"),
+        ("Yesterday two more", "Gestern zwei mehr"),
+        ("Yesterday caf\u00e9", "Gestern Caf\u00e9"),
+    ]
+    dropped = [row.split("\t") for row in written["clean.dropped.tsv"].decode().splitlines()]
+    assert [row[:2] for row in dropped] == [
+        ["train.en:64", "bytes that are not UTF-8"],
+        ["train.en:65", "empty side"],
+        ["train.en:68", "markup"],
+        ["train.en:66", "duplicate"],
+        ["train.en:67", "in a dev or test set"],
+    ]
+    assert dropped[0][2] == "Yesterday caf\\xe9"
+    assert line.startswith("train.en: 63 of 68 pairs written to ")
+
+    again = diagnosis(config(tmp_path, train="{src: clean.en, tgt: clean.de}", test=f"{{news: {test}}}"))
+    assert [finding for finding in again.findings if finding.corpus == "clean.en" or finding.kind == "leakage"] == []
+
+
+def test_each_of_several_corpora_has_its_copy(tmp_path: Path) -> None:
+    first, second = write(tmp_path, "a", GOOD[:30]), write(tmp_path, "b", GOOD[20:])
+    fix(config(tmp_path, train=f"{first}, {second}"), tmp_path / "clean")
+    lines = {name: (tmp_path / f"clean.{name}.en.en").read_text(encoding="utf-8").splitlines() for name in ("a", "b")}
+    assert lines == {"a": [src for src, _ in GOOD[:30]], "b": [src for src, _ in GOOD[30:]]}
+
+
+def test_rows_and_unknown_languages(tmp_path: Path) -> None:
+    (tmp_path / "x.tsv").write_text("a b\tA B\nbroken\nc d\tC D\n", encoding="utf-8")
+    fix(config(tmp_path, train="{tsv: x.tsv}"), tmp_path / "clean")
+    assert (tmp_path / "clean.src").read_text(encoding="utf-8") == "a b\nc d\n"
+    assert (tmp_path / "clean.tgt").read_text(encoding="utf-8") == "A B\nC D\n"
+    assert (tmp_path / "clean.dropped.tsv").read_text(encoding="utf-8") == "x.tsv:2\twrong number of columns\tbroken\t\n"
+
+
+def test_sides_that_do_not_belong_together_are_not_copied(tmp_path: Path) -> None:
+    path = config(tmp_path, train=write(tmp_path, "train", GOOD))
+    with (tmp_path / "train.de").open("a", encoding="utf-8") as file:
+        file.write("Eine mehr.\n")
+    with pytest.raises(DataError, match=r"--fix .*clean: nothing written, for train.en has to be mended by hand first: .*60 lines.*61"):
+        fix(path, tmp_path / "clean")
+    assert not list(tmp_path.glob("clean*"))
+
+
+def test_no_input_is_written_over(tmp_path: Path) -> None:
+    path = config(tmp_path, train=write(tmp_path, "train", GOOD))
+    with pytest.raises(DataError, match=r"would write over .*train.en, which is read"):
+        refuse_inputs(load(path).config, tmp_path / "train")
+    refuse_inputs(load(path).config, tmp_path / "clean")
+
+
+def test_a_failure_leaves_nothing(tmp_path: Path) -> None:
+    path = config(tmp_path, train=write(tmp_path, "train", GOOD))
+    settings = load(path).config
+    found = Doctor(settings).examine()
+    (tmp_path / "clean.dropped.tsv").mkdir()
+    before = sorted(tmp_path.iterdir())
+    with pytest.raises(DataError, match="is a folder"):
+        repair(settings, tmp_path / "clean", found)
+    assert sorted(tmp_path.iterdir()) == before
+
+
+@given(text=st.text(st.sampled_from("aä\u0308e\u0301\u00ad\ufeff\x00\x07\t\u2028\x85\r \u200d\u200b\ue001\ufffd😀\u0939\u094d")))
+def test_mending_is_done_once_and_touches_nothing_else(text: str) -> None:
+    once = mended(text)
+    assert mended(once) == once
+    kept = [character for character in text if character in "\t \u200d\u200b\ue001\ufffd😀\u0939\u094d"]
+    assert [character for character in once if character in "\t\u200d\u200b\ue001\ufffd😀\u0939\u094d"] == [c for c in kept if c != " "]
+    assert unicodedata.is_normalized("NFC", once)
+    assert not any(character in once for character in "\u00ad\ufeff\x00\x07\u2028\x85\r")
