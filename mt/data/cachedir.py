@@ -8,6 +8,7 @@ locks/                held by who makes an entry
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import os
@@ -16,9 +17,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
-
-from filelock import FileLock, Timeout
+from typing import Any, BinaryIO
 
 from mt.data.meter import Say
 from mt.errors import DataError
@@ -60,41 +59,30 @@ class CacheDir:
     @contextmanager
     def _lock(self, entry: Path, what: str, say: Say) -> Iterator[None]:
         """Hold an entry; the system lets go of it when the process ends, however it does."""
-        lock = self._lock_of(entry)
         try:
             for folder in (entry.parent, self.path / "locks"):
                 folder.mkdir(parents=True, exist_ok=True)
-            try:
-                lock.acquire(blocking=False)
-            except Timeout:
-                say(f"another process is making {what} already, waiting for it")
-                lock.acquire()
+            file = self._open_lock(entry)
         except OSError as error:
             reason = f"the cache cannot be written to ({(error.strerror or str(error)).lower()})"
             raise DataError(f"{self.path}: {reason}; set data.cache to a folder of yours") from None
-        try:
+        with file:
+            if not taken(file):
+                say(f"another process is making {what} already, waiting for it")
+                fcntl.flock(file, fcntl.LOCK_EX)
             yield
-        finally:
-            lock.release()
 
-    def _lock_of(self, entry: Path) -> FileLock:
-        return FileLock(self.path / "locks" / f"{entry.parent.name}-{entry.name}")
+    def _open_lock(self, entry: Path) -> BinaryIO:
+        return (self.path / "locks" / f"{entry.parent.name}-{entry.name}").open("ab")
 
     def _clear_leftovers(self, *, but: Path) -> None:
-        """Remove what killed processes left half-made beside an entry."""
+        """Remove what killed processes left half-made beside an entry; what is still being made is locked."""
         for partial in but.parent.glob(f"*{PARTIAL}"):
             entry = partial.with_name(partial.name.removesuffix(PARTIAL))
-            if entry == but:
-                continue  # ours: whoever makes it begins with removing it
-            lock = self._lock_of(entry)
-            try:
-                lock.acquire(blocking=False)
-            except Timeout:
-                continue
-            try:
-                shutil.rmtree(partial, ignore_errors=True)
-            finally:
-                lock.release()
+            if entry != but:  # ours: whoever makes it begins with removing it
+                with self._open_lock(entry) as file:
+                    if taken(file):
+                        shutil.rmtree(partial, ignore_errors=True)
 
     def digest(self, file: Path) -> str:
         """SHA-256 of a file; it is read again only if it has changed since it was. Raises DataError if it cannot be read."""
@@ -123,6 +111,15 @@ class CacheDir:
     def digests(self, files: Iterable[Path]) -> dict[str, str]:
         """SHA-256 of each file, by its path."""
         return {str(file): self.digest(file) for file in files}
+
+
+def taken(file: BinaryIO) -> bool:
+    """Take a lock, until the file is closed, unless somebody has it."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def key_of(facts: Any) -> str:

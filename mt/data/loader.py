@@ -115,8 +115,8 @@ def from_workers(data: TrainingData, places: Iterator[Cursor | None], *, workers
             multiprocessing_context=context,
             generator=torch.Generator(),  # without it a number is drawn from torch's own: with workers, dropout would be another one
         )
-    with signals_later():
-        batches: Any = iter(loader)
+        with signals_later():
+            batches: Any = iter(loader)
     end = partial(_end, batches)
     atexit.register(end)  # before multiprocessing's own, which waits for workers that have not been told
     try:

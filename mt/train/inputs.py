@@ -205,6 +205,11 @@ def pointer_to(store: Store) -> dict[str, Any]:
     return {"path": str(store.path), "pairs": len(store), "lengths": sha256(store.path / LENGTHS)}
 
 
+def same_pairs(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Whether two pointers tell of the same pairs, wherever they are."""
+    return all(one[name] == other[name] for name in ("pairs", "lengths"))
+
+
 def open_store(run: RunDir) -> Store:
     """The store of a run. Raises RunError if it is not in the cache any more."""
     return Store(Path(pointer_of(run)["path"]))
@@ -225,15 +230,15 @@ def find_store(config: Config, run: RunDir, cache: CacheDir, tokenizers: Tokeniz
     Raises RunError if they are gone too, or give another store.
     """
     before = pointer_of(run)
-    if opens(Path(before["path"])):
-        return Store(Path(before["path"]))
+    if opens(Path(before["path"])) and same_pairs(pointer_to(store := Store(Path(before["path"]))), before):
+        return store
     for file in (file for corpus in config.data.train for file in files_of(corpus)):
         if not file.exists():
             where = f"the prepared pairs are no longer in {before['path']}, nor is {file} to make them again"
             raise RunError(f"{run.path}: cannot resume, {where}; put the file back")
     say(f"{run.path}: the prepared pairs are no longer in {before['path']}, making them again")
     store = obtain_store(config, cache, fingerprints(config, cache), tokenizers, say=say)
-    if any(value != before[name] for name, value in pointer_to(store).items() if name != "path"):
+    if not same_pairs(pointer_to(store), before):
         raise RunError(f"{run.path}: cannot resume, this version of mt prepares other pairs from the same files; start with --run-dir NEW")
     note_store(run, store, say=say)
     return store
