@@ -42,6 +42,11 @@ def read_hub(corpus: HubDataset, *, name: str, langs: Langs | None = None) -> It
         yield Pair(one_line(src or ""), one_line(tgt or ""), f"{where}:{number}")
 
 
+def hub_fingerprint(corpus: HubDataset, *, name: str) -> str:
+    """What tells this version of a data set from others; nothing for a stream. Raises DataError if it cannot be had."""
+    return "" if corpus.streaming else str(_load(corpus, f"{name}[{corpus.split}]")._fingerprint)
+
+
 def _stored(rows: Dataset, corpus: HubDataset, langs: Langs | None, where: str) -> Iterator[tuple[str | None, str | None]]:
     """Both sides of each row of a memory-mapped table."""
     rows = rows.flatten()

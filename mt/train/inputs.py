@@ -11,10 +11,12 @@ from typing import Any
 
 import sentencepiece
 
-from mt.config.schema import Config, Corpus, HubDataset, Langs
+from mt.config.directions import langs_of
+from mt.config.schema import Config, Corpus, HubDataset
 from mt.data.build import Source, build_store
 from mt.data.cachedir import CacheDir, key_of
 from mt.data.filters import TextFilters, table, table_json
+from mt.data.hub import hub_fingerprint
 from mt.data.loader import TrainingData
 from mt.data.meter import Meter, Say
 from mt.data.pairs import Pair
@@ -36,19 +38,14 @@ def read_dev(config: Config) -> tuple[str, list[Pair]] | None:
     dev = config.data.dev
     if dev == "none":
         return None
-    return dev.called(), list(read_pairs(dev, langs=langs_of(dev, config)))
+    return dev.called(), list(read_pairs(dev, langs=langs_of(config, dev)))
 
 
 def check_tests(config: Config) -> None:
     """Read the test sets once: what is wrong with them is said before hours of training, not after."""
     for corpus in config.data.test.values():
-        for _ in read_pairs(corpus, langs=langs_of(corpus, config)):
+        for _ in read_pairs(corpus, langs=langs_of(config, corpus)):
             pass
-
-
-def langs_of(corpus: Corpus, config: Config) -> Langs | None:
-    """Its own languages, or those of the run."""
-    return corpus.langs or config.langs
 
 
 # ── the files ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -83,10 +80,11 @@ def facts_of(corpus: Corpus, config: Config, prints: dict[str, str]) -> dict[str
     for name in type(corpus).model_fields:
         if isinstance(getattr(corpus, name), Path | list):
             del settings[name]
+    langs = langs_of(config, corpus)
+    files = [(file.name, prints[str(file)]) for file in files_of(corpus)]
     if isinstance(corpus, HubDataset):
         settings["hub"] = Path(corpus.hub).name if Path(corpus.hub).is_dir() else corpus.hub
-    langs = langs_of(corpus, config)
-    files = [(file.name, prints[str(file)]) for file in files_of(corpus)]
+        settings["version"] = "" if files else hub_fingerprint(corpus, name=corpus.called())
     return {**settings, "name": corpus.called(), "files": files, "langs": langs and langs.model_dump()}
 
 
@@ -98,7 +96,7 @@ def training_sources(config: Config) -> list[Source]:
     return [
         Source(corpus.called(), read_pairs(corpus, langs=langs), TextFilters(config.data.filters, langs))
         for corpus in config.data.train
-        for langs in [langs_of(corpus, config)]
+        for langs in [langs_of(config, corpus)]
     ]
 
 

@@ -13,6 +13,7 @@ import zstandard
 from datasets import Dataset, DatasetDict, Features, Translation, Value
 
 from mt.config.schema import Fields, HubDataset, JsonlFile, Langs
+from mt.data.hub import hub_fingerprint
 from mt.data.pairs import Pair
 from mt.data.readers import read_pairs
 from mt.errors import DataError
@@ -52,6 +53,15 @@ def test_saved_splits(tmp_path: Path) -> None:
     assert sides(HubDataset(hub=folder)) == PAIRS
     assert list(read_pairs(HubDataset(hub=folder, split="test", name="news"), langs=LANGS)) == [Pair("c", "C D", "news[test]:0")]
     assert "no split dev; there are: train, test" in only_error(HubDataset(hub=folder, split="dev"))
+
+
+def test_another_data_set_has_another_fingerprint(tmp_path: Path) -> None:
+    one, other = (saved(data, tmp_path / name) for name, data in (("one", translations()), ("other", translations().select([1]))))
+    prints = [hub_fingerprint(HubDataset(hub=folder), name="x") for folder in (one, one, other)]
+    assert prints[0] == prints[1] != prints[2]
+    assert all(prints)
+    with pytest.raises(DataError, match="no split dev"):
+        hub_fingerprint(HubDataset(hub=one, split="dev"), name="x")
 
 
 def test_saved_without_splits(tmp_path: Path) -> None:
