@@ -53,13 +53,6 @@ def open_binary(path: str | Path) -> BinaryIO:
     return unpacked(file, head, str(path))
 
 
-def position(stream: BinaryIO) -> int:
-    """How many bytes of a file, as it lies on the disk, have been read through a stream of `open_binary`; 0 for a pipe."""
-    raw = getattr(stream, "raw", None)
-    file = raw._file if isinstance(raw, _Decompressed) else stream
-    return file.tell() if file.seekable() else 0
-
-
 def shards(path: str | Path) -> list[Path]:
     """The files behind a path: itself, or those of a folder or a pattern such as `part-*.en.gz`, by name; hidden ones are left out.
 

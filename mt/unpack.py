@@ -49,6 +49,13 @@ def unpacked(file: BinaryIO, head: bytes, name: str) -> BinaryIO:
     return io.BufferedReader(_Decompressed(decompressed, file, name), CHUNK_BYTES)
 
 
+def position(stream: BinaryIO) -> int:
+    """How many bytes of a file, as it lies on the disk, have been read through a stream of `unpacked`; 0 for a pipe."""
+    raw = getattr(stream, "raw", None)
+    file = raw._file if isinstance(raw, _Decompressed) else stream
+    return file.tell() if file.seekable() else 0
+
+
 class _Decompressed(io.RawIOBase):
     """Closes the file under the decompressor, which the standard library leaves open, and turns its many errors into one."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Protocol
@@ -38,7 +38,7 @@ class InputFormat(StrEnum):
     tsv = "tsv"
 
 
-def document_kind(asked: InputFormat, source: Path, output: Path, *, text_only: dict[str, object], retranslate: bool) -> Kind | None:
+def document_kind(asked: InputFormat, source: Path, output: Path, *, text_only: Mapping[str, object], retranslate: bool) -> Kind | None:
     """The kind of document to be filled in, by what was asked for or by the name of the input; None for text.
 
     Raises MTError, in one line, for options (by name; None or False if not given) that only go with text, for --retranslate with text, and

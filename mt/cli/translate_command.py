@@ -181,9 +181,11 @@ def written(translation: Translation, number: int, output_format: Format) -> str
             return json.dumps(record, ensure_ascii=False) + "\n"
 
 
-def with_warnings(translations: Iterable[Translation], *, most: int, places: Iterator[int] | Iterator[str]) -> Iterator[Translation]:
+def with_warnings(translations: Iterable[Translation], *, most: int, places: Iterator[int | str]) -> Iterator[Translation]:
     """The same translations; after the last, what users should know about them goes to stderr, with the places: lines or origins."""
-    split, truncated, unknown = [], [], {}
+    split: list[int | str] = []
+    truncated: list[int | str] = []
+    unknown: dict[int | str, int] = {}
     for translation, place in zip(translations, places, strict=False):  # there are always more places
         if "split" in translation.flags:
             split.append(place)
@@ -206,7 +208,7 @@ def warn(text: str) -> None:
     print(f"warning: {text}", file=sys.stderr)
 
 
-def named(places: Sequence[int] | Sequence[str], most: int = 5) -> str:
+def named(places: Sequence[int | str], most: int = 5) -> str:
     """`line 2`, `lines 2, 5`, or the first few of them and how many there are; origins as they are."""
     first = ", ".join(map(str, places[:most]))
     lines = f"line{'' if len(places) == 1 else 's'} " if isinstance(places[0], int) else ""

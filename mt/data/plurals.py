@@ -32,7 +32,8 @@ _BY_LANGUAGE = {code: rule for rule, codes in _RULES.items() for code in codes.s
 class Plurals(NamedTuple):
     """The forms of one catalogue."""
 
-    count: int
+    number: int
+    """How many."""
     singular: int | None
     """The form for one thing; None where one form stands for all numbers."""
     header: str

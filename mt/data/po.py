@@ -106,7 +106,7 @@ def forms(entry: polib.POEntry, plurals: Plurals) -> list[tuple[str, str]]:
     """Source and translation of an entry, or of each of its plural forms."""
     if not entry.msgid_plural:
         return [(entry.msgid, entry.msgstr)]
-    count = max([plurals.count, *(form + 1 for form, text in entry.msgstr_plural.items() if text)])
+    count = max([plurals.number, *(form + 1 for form, text in entry.msgstr_plural.items() if text)])
     return [(plurals.source(form, entry.msgid, entry.msgid_plural), entry.msgstr_plural.get(form, "")) for form in range(count)]
 
 
@@ -132,7 +132,7 @@ def catalogue_of(data: bytes, name: str) -> Catalogue:
 
 def _placed(entries: list[polib.POEntry], lines: list[str], name: str) -> Iterator[Message]:
     """The entries with their lines. Raises DataError for one without translation field: there the file was cut, or badly edited."""
-    starts = [max(entry.linenum - 1, 0) for entry in entries]
+    starts = [max((entry.linenum or 0) - 1, 0) for entry in entries]
     for entry, (start, end) in zip(entries, pairwise([*starts, len(lines)]), strict=True):
         found = [(number, FIELD.match(lines[number].strip())) for number in range(start, end)]
         keywords = [(number + 1, field[1]) for number, field in found if field and field[1]]

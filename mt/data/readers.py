@@ -31,7 +31,8 @@ def read_pairs(corpus: Corpus, *, langs: Langs | None = None) -> Iterator[Pair]:
     pairs = islice(_pairs(corpus, corpus.langs or langs), corpus.max_pairs)
     first = next(pairs, None)
     if first is None:
-        raise DataError(f"{(corpus.paths() or [corpus.called()])[0]}: is empty, there are no pairs in it")
+        place = corpus.paths()[0] if corpus.paths() else corpus.called()
+        raise DataError(f"{place}: is empty, there are no pairs in it")
     yield first
     yield from pairs
 

@@ -154,6 +154,7 @@ def fill(unit: Element, texts: list[str]) -> None:
     if target is None:
         before = child(unit, "seg-source")
         before = child(unit, "source") if before is None else before
+        assert before is not None
         target = etree.Element(etree.QName(etree.QName(before).namespace, "target"), nsmap=unit.nsmap)
         tail = before.tail
         before.addnext(target)

@@ -16,9 +16,9 @@ from mt.doctor.findings import CorpusFacts, Diagnosis, Finding, number
 from mt.doctor.judge import judged, leaked, tokenized, without_tokenizer
 from mt.doctor.leakage import HeldOut, Leaks
 from mt.doctor.lengths import LengthLog
+from mt.doctor.looks import MOST, looks
 from mt.doctor.pieces import fates, quick, too_long
 from mt.doctor.reading import Advance
-from mt.doctor.looks import MOST, looks
 from mt.errors import TokenizerError
 from mt.files import open_binary, shards
 from mt.tokenizer.spm import Tokenizers

@@ -20,8 +20,8 @@ from mt.data.traits import has_markup
 from mt.doctor.characters import CODES, census
 from mt.doctor.findings import EXAMPLES, Spots
 from mt.doctor.lengths import LONG, LengthLog, far
-from mt.doctor.reading import Advance, Block, Places, Reading, plain
 from mt.doctor.looks import Sample
+from mt.doctor.reading import Advance, Block, Places, Reading, plain
 from mt.doctor.shingles import mixed
 
 UNUSUAL = 20 * EXAMPLES

@@ -15,9 +15,9 @@ from mt.doctor.findings import EXAMPLES, CorpusFacts, Finding, Spots, example, n
 from mt.doctor.kinds import BOUNDS, WORDS, Severity
 from mt.doctor.leakage import HeldOut, Leaks
 from mt.doctor.lengths import FACTOR, FilePair
+from mt.doctor.looks import Look
 from mt.doctor.pieces import Fates
 from mt.doctor.reading import COLUMNS
-from mt.doctor.looks import Look
 
 SIDES = "source", "target"
 

@@ -17,7 +17,8 @@ from mt.data.pairs import Pair
 from mt.data.readers import read_pairs
 from mt.doctor.findings import Spots
 from mt.errors import DataError
-from mt.files import AS_UTF8, BOM, CHUNK_BYTES, MAX_LINE_BYTES, UTF16, UTF16_BOMS, open_binary, position, shards
+from mt.files import AS_UTF8, BOM, MAX_LINE_BYTES, UTF16, UTF16_BOMS, open_binary, shards
+from mt.unpack import CHUNK_BYTES, position
 
 BLOCK = 4096
 """Pairs of a block."""

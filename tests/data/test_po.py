@@ -168,7 +168,7 @@ def test_a_missing_form_is_untranslated(tmp_path: Path) -> None:
 def test_number_of_forms_of_a_language(code: str, count: int) -> None:
     rule = of_language(code)
     assert rule is not None
-    assert rule.count == count
+    assert rule.number == count
     assert from_header(rule.header) == rule
 
 
