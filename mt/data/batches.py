@@ -1,4 +1,4 @@
-"""Batches: ids of some pairs, padded: source = pieces EOS, inputs = BOS pieces, gold = pieces EOS.
+"""Batches: ids of some pairs, padded: source = [tag] pieces EOS, inputs = BOS pieces, gold = pieces EOS.
 
 Legend: B sentences, S source, T target positions.
 """
@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Self
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from mt.config.schema import Sample
+from mt.data.augment import Augmenter
 from mt.data.plan import Cursor, Indices, epoch_batches
 from mt.data.store import Example, Store
 from mt.tokenizer.spm import Tokenizers
@@ -29,7 +30,7 @@ class Batch:
     tokens: int
     """Real target positions, EOS counted."""
     src_tokens: int
-    """Real source positions, EOS counted."""
+    """Real source positions, EOS and tag counted."""
     origins: tuple[str, ...]
     """Where each pair comes from."""
 
@@ -50,7 +51,7 @@ def padded(rows: Sequence[Sequence[int]], *, pad: int) -> Tensor:
 def collate(examples: Sequence[Example], tokenizers: Tokenizers) -> Batch:
     """One batch of these examples."""
     src, tgt = tokenizers
-    sources = [[*example.src_ids, src.eos] for example in examples]
+    sources = [[*([] if example.tag is None else [example.tag]), *example.src_ids, src.eos] for example in examples]
     golds = [[*example.tgt_ids, tgt.eos] for example in examples]
     return Batch(
         src_BS=padded(sources, pad=src.pad),
@@ -66,45 +67,44 @@ class TrainingData:
     """The batches of a run, epoch after epoch, from any position on."""
 
     def __init__(
-        self, store: Store, tokenizers: Tokenizers, *, budget: int, seed: int, sample: Sample | None = None, max_pieces: int | None = None
+        self,
+        store: Store,
+        tokenizers: Tokenizers,
+        *,
+        budget: int,
+        seed: int,
+        augment: Augmenter | None = None,
+        tags: Sequence[int] | None = None,
     ) -> None:
-        self.store, self.tokenizers, self.sample, self.max_pieces = store, tokenizers, sample, max_pieces
+        """`tags` are the ids before the sources of each corpus of the store, if the model is to be told the target language."""
+        self.store, self.tokenizers, self.augment, self.tags = store, tokenizers, augment, tags
         self.budget, self.seed = budget, seed
 
     def plan(self, epoch: int) -> list[Indices]:
         """The pairs of each batch of an epoch."""
-        return epoch_batches(self.store.lengths_N2, self.store.spans, budget=self.budget, seed=self.seed, epoch=epoch)
+        return epoch_batches(
+            self.store.lengths_N2, self.store.spans, budget=self.budget, seed=self.seed, epoch=epoch, tagged=self.tags is not None
+        )
 
     def groups(self, cursor: Cursor, *, size: int) -> Iterator[tuple[list[Batch], Cursor]]:
         """Endless: the micro-batches of an update, and the cursor after them. The last group of an epoch may be smaller, none spans two."""
         for epoch in count(cursor.epoch):
             plan = self.plan(epoch)
             for first in range(cursor.batch if epoch == cursor.epoch else 0, len(plan), size):
-                micro = [self.batch(plan[i], epoch=epoch, index=i) for i in range(first, min(first + size, len(plan)))]
+                micro = [self.batch(plan[i], epoch=epoch) for i in range(first, min(first + size, len(plan)))]
                 after = first + size
                 yield micro, Cursor(epoch, after) if after < len(plan) else Cursor(epoch + 1, 0)
 
-    def batch(self, indices: Indices, *, epoch: int, index: int) -> Batch:
-        """The index-th batch of an epoch, its sub-words sampled if that was asked for."""
-        examples = self.store.take(indices)
-        if self.sample:
-            examples = self.resampled(examples, self.sample, seed=hash((self.seed, epoch, index)))
-        return collate(examples, self.tokenizers)
+    def batch(self, indices: Indices, *, epoch: int) -> Batch:
+        """One batch of an epoch: the pairs with these indices."""
+        return collate(self.examples(indices, epoch=epoch), self.tokenizers)
 
-    def resampled(self, examples: list[Example], sample: Sample, *, seed: int) -> list[Example]:
-        """The same text in other pieces; where that would be longer than max_pieces, the unsampled ones stay."""
-        src = (
-            self.tokenizers.src.sample_batch([e.pair.src for e in examples], sample, seed=seed)
-            if "src" in sample.sides
-            else [e.src_ids for e in examples]
-        )
-        tgt = (
-            self.tokenizers.tgt.sample_batch([e.pair.tgt for e in examples], sample, seed=seed + 1)
-            if "tgt" in sample.sides
-            else [e.tgt_ids for e in examples]
-        )
-        most = self.max_pieces or max(map(len, src + tgt), default=0)
-        return [
-            Example(e.pair, s if len(s) <= most else e.src_ids, t if len(t) <= most else e.tgt_ids)
-            for e, s, t in zip(examples, src, tgt, strict=True)
-        ]
+    def examples(self, indices: Indices, *, epoch: int) -> list[Example]:
+        """Pairs as the model sees them in an epoch: with the noise of that epoch, and with tags."""
+        examples = self.store.take(indices)
+        if self.augment:
+            examples = self.augment(examples, map(int, indices), epoch=epoch)
+        if self.tags is None:
+            return examples
+        corpora = np.searchsorted([span.start for span in self.store.spans], indices, side="right") - 1
+        return [example._replace(tag=self.tags[corpus]) for example, corpus in zip(examples, corpora, strict=True)]

@@ -54,13 +54,20 @@ def cut(order: Indices, sizes_N2: NDArray[np.int64], *, budget: int) -> Iterator
     yield order[begin:]
 
 
-def epoch_batches(lengths_N2: NDArray[np.int64], spans: Sequence[Span], *, budget: int, seed: int, epoch: int) -> list[Indices]:
-    """All batches of an epoch, in the order they are trained on; lengths are in pieces, the end mark is added here."""
+def sizes(lengths_N2: NDArray[np.int64], *, tagged: bool) -> NDArray[np.int64]:
+    """Places that the two sides take, (N, 2): their pieces, the end mark, and before the source a tag if there are tags."""
+    return lengths_N2 + np.array([2 if tagged else 1, 1])
+
+
+def epoch_batches(
+    lengths_N2: NDArray[np.int64], spans: Sequence[Span], *, budget: int, seed: int, epoch: int, tagged: bool = False
+) -> list[Indices]:
+    """All batches of an epoch, in the order they are trained on; lengths are in pieces, end mark and tag are added here."""
     order = epoch_order(spans, seed=seed, epoch=epoch)
     batches: list[Indices] = []
     for start in range(0, len(order), WINDOW):
         window = order[start : start + WINDOW]
-        sizes_N2 = lengths_N2[window] + 1
+        sizes_N2 = sizes(lengths_N2[window], tagged=tagged)
         by_length = np.lexsort((sizes_N2[:, 0], sizes_N2[:, 1]))  # target first, source among equals; stable, so equals stay shuffled
         batches.extend(cut(window[by_length], sizes_N2[by_length], budget=budget))
     shuffle = np.random.default_rng([seed, epoch, 1]).permutation(len(batches))

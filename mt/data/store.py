@@ -33,6 +33,10 @@ class Example(NamedTuple):
     pair: Pair
     src_ids: list[int]
     tgt_ids: list[int]
+    noise: tuple[str, ...] = ()
+    """What was done to them on the way from the store, by the names of the settings."""
+    tag: int | None = None
+    """Id that goes before the source, for the target language."""
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,10 @@ from pathlib import Path
 
 import torch
 
+from mt.config.directions import langs_of, tag_of, tags
 from mt.config.load import dump, load
 from mt.config.schema import Config, Cosine, Linear
+from mt.data.augment import Augmenter
 from mt.data.batches import TrainingData
 from mt.data.filters import drop_reason
 from mt.data.pairs import Pair
@@ -141,20 +143,20 @@ def read_dev(config: Config) -> tuple[str, list[Pair]] | None:
     dev = config.data.dev
     if dev == "none":
         return None
-    return dev.called(), list(read_pairs(dev, langs=config.langs))
+    return dev.called(), list(read_pairs(dev, langs=langs_of(config, dev)))
 
 
 def check_tests(config: Config) -> None:
     """Read the test sets once: what is wrong with them is said before hours of training, not after."""
     for corpus in config.data.test.values():
-        for _ in read_pairs(corpus, langs=config.langs):
+        for _ in read_pairs(corpus, langs=langs_of(config, corpus)):
             pass
 
 
 def train_corpora(config: Config) -> Iterator[tuple[str, float, Iterable[Pair]]]:
     """Name, weight and pairs of each training corpus."""
     for corpus in config.data.train:
-        yield corpus.called(), corpus.weight, read_pairs(corpus, langs=config.langs)
+        yield corpus.called(), corpus.weight, read_pairs(corpus, langs=langs_of(config, corpus))
 
 
 def fit_tokenizers(config: Config, run: RunDir, *, say: Say) -> Tokenizers:
@@ -163,23 +165,28 @@ def fit_tokenizers(config: Config, run: RunDir, *, say: Say) -> Tokenizers:
     sides: list[tuple[Path, tuple[int, ...]]] = [(src_file, (0, 1))] if config.tokenizer.joint else [(src_file, (0,)), (tgt_file, (1,))]
     for path, columns in sides:
         texts = ([pair[c] for c in columns] for _, _, pairs in train_corpora(config) for pair in pairs if not drop_reason(pair))
-        report = fit_tokenizer(texts, path, config.tokenizer, seed=config.train.seed)
+        tagged = tags(config) if 0 in columns else ()
+        report = fit_tokenizer(texts, path, config.tokenizer, tags=tagged, seed=config.train.seed)
         for warning in report.warnings:
             say(f"{path.name}: {warning}")
-        say(f"{path.name}: {report.vocab_size} pieces")
+        say(f"{path.name}: {report.vocab_size} pieces{', tags for ' + ', '.join(tagged) if tagged else ''}")
     return load_tokenizers(run, joint=config.tokenizer.joint)
 
 
 def training_data(config: Config, run: RunDir, tokenizers: Tokenizers) -> TrainingData:
     """The batches of the run."""
-    return TrainingData(
-        Store(run.data / "train"),
-        tokenizers,
-        budget=config.train.batch_tokens,
-        seed=config.train.seed,
+    seed = config.train.seed
+    augment = Augmenter(
+        config.data.augment,
         sample=config.tokenizer.sample,
+        symbols=config.tokenizer.symbols,
+        tokenizers=tokenizers,
         max_pieces=config.data.max_pieces,
+        seed=seed,
     )
+    asked = [lang for corpus in config.data.train if (lang := tag_of(config, corpus))]
+    tagged = [tokenizers.src.tag(lang) for lang in asked] or None
+    return TrainingData(Store(run.data / "train"), tokenizers, budget=config.train.batch_tokens, seed=seed, augment=augment, tags=tagged)
 
 
 def updates_in_epoch(config: Config, data: TrainingData) -> int:
@@ -293,7 +300,7 @@ def assemble(
 def check_directions(data: TrainingData, tokenizers: Tokenizers) -> None:
     """Raise DataError if the ids of the first pairs do not give their text back: each side has to be in its own tokenizer's ids."""
     for example in data.store.take(range(min(20, len(data.store)))):
-        for side, tokenizer, text, ids in zip(("source", "target"), tokenizers, example.pair[:2], example[1:], strict=True):
+        for side, tokenizer, text, ids in zip(("source", "target"), tokenizers, example.pair[:2], example[1:3], strict=True):
             if tokenizer.encode(text) != ids:
                 raise DataError(
                     f"{example.pair.origin}: the stored {side} ids are not those of its tokenizer; start again with --overwrite"

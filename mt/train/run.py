@@ -13,7 +13,9 @@ from tempfile import TemporaryDirectory
 import torch
 
 from mt.checkpoint import due, load_weights, read_weights, save_checkpoint
+from mt.config.directions import langs_of, tag_of, target_of
 from mt.config.schema import Config
+from mt.data.plan import sizes
 from mt.data.readers import read_pairs
 from mt.errors import RunError
 from mt.evaluate.metrics import score
@@ -88,9 +90,9 @@ def describe(prepared: Prepared, *, say: Say) -> None:
     limits = {"updates": cfg.max_updates, "epochs": cfg.max_epochs, "minutes": cfg.max_minutes}
     until = " or ".join(f"{value:g} {name}" for name, value in limits.items() if value)
     store = prepared.data.store
-    plan = prepared.data.plan(0)
-    padded = sum(int((store.lengths_N2[batch] + 1).max(axis=0).sum()) * len(batch) for batch in plan)
-    real = sum(int((store.lengths_N2[batch] + 1).sum()) for batch in plan)
+    taken = [sizes(store.lengths_N2[batch], tagged=prepared.data.tags is not None) for batch in prepared.data.plan(0)]
+    padded = sum(int(sizes_B2.max(axis=0).sum()) * len(sizes_B2) for sizes_B2 in taken)
+    real = sum(int(sizes_B2.sum()) for sizes_B2 in taken)
     threads = f", {torch.get_num_threads()} threads" if state.device.type == "cpu" else ""
     say(f"model: {parameters} parameters; device {state.device}{threads}, precision {state.precision}")
     say(f"data: {len(store)} pairs, {prepared.updates_per_epoch} updates an epoch, {100 * real / padded:.1f} % of a batch are real tokens")
@@ -146,10 +148,10 @@ def finish(prepared: Prepared, *, device: str, say: Say) -> None:
     translator = Translator.load(run.path, device=device) if config.data.test else None
     for name, corpus in config.data.test.items():
         assert translator is not None
-        pairs = list(read_pairs(corpus, langs=config.langs))
-        translations = [one.text for one in translator.translate([pair.src for pair in pairs])]
-        lang = config.langs.tgt if config.langs else None
-        scores = score(translations, [[pair.tgt for pair in pairs]], metrics=("bleu", "chrf"), lang=lang, intervals=True)
+        pairs = list(read_pairs(corpus, langs=langs_of(config, corpus)))
+        found = translator.translate([pair.src for pair in pairs], to=tag_of(config, corpus))
+        translations, references = [one.text for one in found], [[pair.tgt for pair in pairs]]
+        scores = score(translations, references, metrics=("bleu", "chrf"), lang=target_of(config, corpus), intervals=True)
         reports[name] = {"corpus": corpus.called(), "beam": config.decode.beam, **scores.as_json()}
         for one in scores.metrics:
             say(f"{name}: {one.name} {one.score:.2f}  {one.signature}  beam {config.decode.beam}")

@@ -12,7 +12,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mt.config.schema import BpeDropout
+from mt.config.schema import AugmentConfig, BpeDropout, Sample
+from mt.data.augment import Augmenter
 from mt.data.batches import Batch, TrainingData, collate, padded
 from mt.data.pairs import Pair
 from mt.data.plan import Cursor
@@ -34,9 +35,14 @@ class Corpus:
         return [self.examples[i] for i in indices]
 
 
-def training_data(count: int = 40, **settings: Any) -> TrainingData:
+def training_data(
+    count: int = 40, *, sample: Sample | None = None, noise: AugmentConfig | None = None, max_pieces: int | None = None, **settings: Any
+) -> TrainingData:
     store: Any = Corpus(toy.sentences(count))
-    return TrainingData(store, toy.tokenizers(), **{"budget": 150, "seed": 1, **settings})
+    given = {"budget": 150, "seed": 1, **settings}
+    of, seed = toy.tokenizers(), given["seed"]
+    augment = Augmenter(noise or AugmentConfig(), sample=sample, tokenizers=of, max_pieces=max_pieces, seed=seed)
+    return TrainingData(store, of, augment=augment, **given)
 
 
 def rows(batch: Batch) -> dict[str, tuple[list[int], list[int], list[int]]]:
@@ -113,8 +119,8 @@ def test_another_seed_gives_other_batches() -> None:
 # ── sub-word sampling ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def sampled(data: TrainingData, *, epoch: int = 0, index: int = 0) -> dict[str, Any]:
-    return rows(data.batch(np.arange(40), epoch=epoch, index=index))
+def sampled(data: TrainingData, *, epoch: int = 0) -> dict[str, Any]:
+    return rows(data.batch(np.arange(40), epoch=epoch))
 
 
 def test_sampled_pieces_spell_the_same_text() -> None:
@@ -128,11 +134,42 @@ def test_sampled_pieces_spell_the_same_text() -> None:
     assert sum(found[origin] != plain[origin] for origin in plain) > 30
 
 
-def test_sampling_is_a_function_of_seed_epoch_and_batch() -> None:
+def test_sampling_is_a_function_of_seed_and_epoch() -> None:
     data = training_data(sample=BpeDropout(bpe_dropout=0.3))
     assert sampled(data) == sampled(training_data(sample=BpeDropout(bpe_dropout=0.3)))
-    others = [sampled(data, epoch=1), sampled(data, index=1), sampled(training_data(sample=BpeDropout(bpe_dropout=0.3), seed=2))]
+    others = [sampled(data, epoch=1), sampled(training_data(sample=BpeDropout(bpe_dropout=0.3), seed=2))]
     assert all(other != sampled(data) for other in others)
+
+
+def test_noise_does_not_depend_on_the_batch() -> None:
+    noise = AugmentConfig(token_drop=0.2, token_mask=0.1)
+    whole = training_data(noise=noise).examples(np.arange(40), epoch=2)
+    for batch in training_data(noise=noise).plan(2):
+        assert training_data(noise=noise).examples(batch, epoch=2) == [whole[i] for i in batch]
+
+
+# ── target languages ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_each_corpus_has_its_tag_before_the_source() -> None:
+    plain = training_data()
+    tagged = training_data(tags=[7, 8])
+    tagged.store.spans = [Span(0, 15), Span(15, 25)]
+    before, after = (rows(data.batch(np.arange(40), epoch=0)) for data in (plain, tagged))
+    for number, example in enumerate(plain.store.take(range(40))):
+        origin = example.pair.origin
+        assert unpadded(after[origin][0]) == [7 if number < 15 else 8, *unpadded(before[origin][0])]
+        assert after[origin][1:] == before[origin][1:]
+    assert tagged.batch(np.arange(40), epoch=0).src_tokens == plain.batch(np.arange(40), epoch=0).src_tokens + 40
+
+
+def test_the_budget_counts_end_mark_and_tag() -> None:
+    tagged = training_data(tags=[7], budget=60)
+    for indices in tagged.plan(0):
+        batch = tagged.batch(indices, epoch=0)
+        assert max(batch.src_BS.numel(), batch.gold_BT.numel()) <= 60
+    sizes = [len(indices) for indices in tagged.plan(0)]
+    assert sizes != [len(indices) for indices in training_data(budget=60).plan(0)]
 
 
 @pytest.mark.parametrize("side", ["src", "tgt"])
