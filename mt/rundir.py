@@ -113,10 +113,14 @@ class RunDir:
         with write_atomic(self.names_file) as file:
             json.dump(names, file)
 
-    def find(self, which: str) -> Path:
-        """The checkpoint called `best`, `last`, `average` or a number of updates. Raises RunError, listing what exists."""
+    def require(self) -> None:
+        """Raise RunError if this is no run."""
         if not self.config.exists():
             raise RunError(f"{self.path}: not a run (it has no {self.config.name}); give the directory that `mt train` wrote")
+
+    def find(self, which: str) -> Path:
+        """The checkpoint called `best`, `last`, `average` or a number of updates. Raises RunError, listing what exists."""
+        self.require()
         path = self.step(int(which)) if re.fullmatch("[0-9]{1,12}", which) else self.checkpoints / self.names().get(which, which)
         if which in ("", ".", "..") or path.parent != self.checkpoints or not (path / "state.json").exists():
             there = ", ".join([*self.names(), *map(str, self.steps())]) or "none yet: let `mt train` reach its first validation"

@@ -16,9 +16,8 @@ from typing import Any
 import torch
 from torch.utils.data import DataLoader, Dataset
 
-from mt.config.schema import Sample
+from mt.data.augment import Augmenter
 from mt.data.batches import Batch, collate
-from mt.data.chance import seed_of
 from mt.data.plan import WINDOW, Cursor, Order, Span, deals
 from mt.data.store import Example, Store
 from mt.data.workers import SIGNALS, follow_parent
@@ -38,22 +37,26 @@ class TrainingData(Dataset[Batch]):
         budget: int,
         seed: int,
         spans: Sequence[Span] | None = None,
-        sample: Sample | None = None,
-        max_pieces: int | None = None,
+        augment: Augmenter | None = None,
+        tags: Sequence[int] | None = None,
         window: int = WINDOW,
         workers: int = 0,
         rank: int = 0,
         ranks: int = 1,
     ) -> None:
-        """`spans` are the store's, with the weights that count; `workers` the processes that make batches, 0 being this one."""
-        self.store, self.tokenizers, self.sample, self.max_pieces = store, tokenizers, sample, max_pieces
+        """`spans` are the store's, with the weights that count; `tags` the ids before the sources of each corpus, if there are tags;
+        `workers` the processes that make batches, 0 being this one.
+        """
+        self.store, self.tokenizers, self.augment, self.tags = store, tokenizers, augment, tags
         self.spans, self.budget, self.seed, self.window = spans or store.spans, budget, seed, window
         self.workers, self.rank, self.ranks = workers, rank, ranks
 
     @cached_property
     def order(self) -> Order:
         """Which pairs are in which batch."""
-        return Order(self.store.lengths_N2, self.spans, budget=self.budget, seed=self.seed, window=self.window)
+        return Order(
+            self.store.lengths_N2, self.spans, budget=self.budget, seed=self.seed, window=self.window, tagged=self.tags is not None
+        )
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "order"}
@@ -78,20 +81,11 @@ class TrainingData(Dataset[Batch]):
     def examples(self, place: Cursor) -> list[Example]:
         """The pairs of a batch as the model will see them: each is a function of the settings, the epoch and its draw."""
         examples = self.store.take(self.order.batches(place.epoch, place.window)[place.batch])
-        if self.sample:
-            examples = [self.resampled(example, self.sample, epoch=place.epoch) for example in examples]
-        return examples
-
-    def resampled(self, example: Example, sample: Sample, *, epoch: int) -> Example:
-        """The same text in other pieces; where that would be longer than max_pieces, the unsampled ones stay."""
-        ids = {"src": example.src_ids, "tgt": example.tgt_ids}
-        for number, (side, text) in enumerate(zip(("src", "tgt"), example.pair[:2], strict=True)):
-            if side in sample.sides:
-                seed = seed_of(self.seed, epoch, example.draw, number)
-                (found,) = self.tokenizers[number].sample_batch([text], sample, seed=seed)
-                if self.max_pieces is None or len(found) <= self.max_pieces:
-                    ids[side] = found
-        return example._replace(src_ids=ids["src"], tgt_ids=ids["tgt"])
+        if self.augment:
+            examples = self.augment(examples, [example.draw for example in examples], epoch=place.epoch)
+        if self.tags is None:
+            return examples
+        return [example._replace(tag=self.tags[example.corpus]) for example in examples]
 
 
 def from_workers(data: TrainingData, places: Iterator[Cursor | None], *, workers: int) -> Iterator[Batch]:

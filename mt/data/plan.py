@@ -81,15 +81,23 @@ def cut(order: Indices, sizes_N2: NDArray[np.integer], *, budget: int) -> Iterat
         begin += rows
 
 
+def sizes(lengths_N2: NDArray[np.integer], *, tagged: bool) -> NDArray[np.int64]:
+    """Places that the two sides take, (N, 2): their pieces, the end mark, and before the source a tag if there are tags."""
+    return lengths_N2.astype(np.int64) + np.array([2 if tagged else 1, 1])
+
+
 class Order:
     """The batches of every epoch, each a list of draws: a draw is index + N × pass, a pair of the store and which pass over it.
 
     A corpus of weight 2.5 has two whole passes and half of a third: the first places of a permutation of its own, at least one.
     """
 
-    def __init__(self, lengths_N2: NDArray[np.integer], spans: Sequence[Span], *, budget: int, seed: int, window: int = WINDOW) -> None:
-        """Lengths are in pieces; the end mark is added here."""
+    def __init__(
+        self, lengths_N2: NDArray[np.integer], spans: Sequence[Span], *, budget: int, seed: int, window: int = WINDOW, tagged: bool = False
+    ) -> None:
+        """Lengths are in pieces; the end mark, and a tag if sources are `tagged`, are added here."""
         self.lengths_N2, self.spans, self.budget, self.seed, self.window = lengths_N2, list(spans), budget, seed, window
+        self.tagged = tagged
         passes = [int(span.weight + 1e-9) for span in spans]
         rest = [span.weight - whole for span, whole in zip(spans, passes, strict=True)]
         parts = [max(1, round(span.count * part)) if part > 1e-9 else 0 for span, part in zip(spans, rest, strict=True)]
@@ -132,8 +140,8 @@ class Order:
         return [batches[i] for i in shuffled]
 
     def sizes(self, draws: Indices) -> NDArray[np.int64]:
-        """Positions that the pairs take, end marks counted."""
-        return self.lengths_N2[draws % len(self.lengths_N2)].astype(np.int64) + 1
+        """Positions that the pairs take, end marks and tags counted."""
+        return sizes(self.lengths_N2[draws % len(self.lengths_N2)], tagged=self.tagged)
 
     def measure(self, epoch: int = 0) -> Measure:
         """What an epoch comes to; of a long one, what some of its windows let expect. Others differ by a few batches as well."""

@@ -41,6 +41,10 @@ class Example(NamedTuple):
     """Which pair of the store and which pass over it in the epoch: index + N × pass. What varies by chance is a function of it."""
     corpus: int = 0
     """Number of its corpus in the config."""
+    noise: tuple[str, ...] = ()
+    """What was done to them on the way from the store, by the names of the settings."""
+    tag: int | None = None
+    """Id that goes before the source, for the target language."""
 
 
 class Store:

@@ -1,7 +1,8 @@
 """Random segmentations: BPE with merges left out (Provilkov et al. 2020), and draws from a unigram model (Kudo 2018).
 
 sentencepiece samples too, but in 0.2.3 its generator mixes the seed with a number that every process draws anew (Abseil's salt), so no seed
-repeats a run. Here all chance comes from a `random.Random`; with no chance left, BPE gives what sentencepiece gives (tested).
+repeats a run. Here all chance comes from a `random.Random`, of which only `random()` is used, as Python keeps what that gives for a seed;
+with no chance left, BPE gives what sentencepiece gives (tested).
 
 No piece reaches across a space or into a declared symbol. Text therefore falls into units, words mostly, that are cut independently and
 whose tables are worth keeping. Text comes normalised, spaces written U+2581.
@@ -64,27 +65,24 @@ class MergeDropout:
         self._vocabulary = vocabulary
         self._usual = lru_cache(KEPT_UNITS)(self._whole)
 
-    def sample(self, texts: Iterable[str], *, p: float, rng: Random) -> list[list[int]]:
-        """Ids of each text, 0 < p < 1.
+    def sample(self, text: str, *, p: float, rng: Random) -> list[int]:
+        """Ids of a text, 0 < p < 1.
 
         One number is drawn for each merge left out: the merges until the next one are geometrically distributed, so most units need
         none and come from the table.
         """
         gaps = iter(lambda: int(math.log(1.0 - rng.random()) / math.log1p(-p)), None)
         gap = next(gaps)
-        lines: list[list[int]] = []
-        for text in texts:
-            line: list[int] = []
-            for unit in self._vocabulary.units(text):
-                ids, merges = self._usual(unit)
-                if merges <= gap:
-                    gap -= merges
-                    line += ids
-                else:
-                    pieces, gap = self._merge(unit, gap, gaps)
-                    line += self._vocabulary.spell(pieces)
-            lines.append(line)
-        return lines
+        line: list[int] = []
+        for unit in self._vocabulary.units(text):
+            ids, merges = self._usual(unit)
+            if merges <= gap:
+                gap -= merges
+                line += ids
+            else:
+                pieces, gap = self._merge(unit, gap, gaps)
+                line += self._vocabulary.spell(pieces)
+        return line
 
     def _whole(self, unit: str) -> tuple[list[int], int]:
         """Ids of a unit with no merge left out, and how many merges that takes."""
@@ -134,9 +132,9 @@ class LatticeSampler:
         self._vocabulary = vocabulary
         self._lattice = lru_cache(KEPT_UNITS)(self._forward)
 
-    def sample(self, texts: Iterable[str], *, alpha: float, rng: Random) -> list[list[int]]:
-        """Ids of each text."""
-        return [[i for unit in self._vocabulary.units(text) for i in self._draw(unit, alpha, rng)] for text in texts]
+    def sample(self, text: str, *, alpha: float, rng: Random) -> list[int]:
+        """Ids of a text."""
+        return [i for unit in self._vocabulary.units(text) for i in self._draw(unit, alpha, rng)]
 
     def _draw(self, unit: str, alpha: float, rng: Random) -> list[int]:
         pieces: list[str] = []

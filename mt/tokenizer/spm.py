@@ -14,8 +14,10 @@ from __future__ import annotations
 import hashlib
 import math
 import random
-from collections.abc import Sequence
+from bisect import bisect
+from collections.abc import Iterator, Sequence
 from functools import cached_property
+from itertools import accumulate
 from pathlib import Path
 from typing import NamedTuple, assert_never
 
@@ -115,22 +117,25 @@ class Tokenizer:
         """`encode` of each text, in order, on one core; a third of the time of lists."""
         return self._model.encode([plain(text) for text in texts], num_threads=1, return_type="numpy")
 
-    def sample_batch(self, texts: Sequence[str], sample: Sample, *, seed: int) -> list[list[int]]:
-        """A random segmentation of each text: a function of the arguments alone, the same in every process.
+    def sample_batch(self, texts: Sequence[str], sample: Sample, *, rngs: Sequence[random.Random]) -> list[list[int]]:
+        """A random segmentation of each text, drawn from its generator: a function of the arguments alone, the same in every process.
 
         Each decodes to what `encode` of it decodes to, and declared symbols stay whole. `sample` has to suit the model's kind.
         """
-        rng = random.Random(seed)
         lines = [plain(text) for text in texts]
         match sample:
             case BpeDropout(bpe_dropout=p):
-                return self._dropout.sample(self._model.normalize(lines), p=p, rng=rng)
+                return [self._dropout.sample(line, p=p, rng=rng) for line, rng in self._normal(lines, rngs)]
             case UnigramSample(unigram=Unigram(alpha=alpha, nbest=-1)):
-                return self._lattice.sample(self._model.normalize(lines), alpha=alpha, rng=rng)
+                return [self._lattice.sample(line, alpha=alpha, rng=rng) for line, rng in self._normal(lines, rngs)]
             case UnigramSample(unigram=Unigram(alpha=alpha, nbest=nbest)):
-                return [self._one_of_the_best(line, alpha=alpha, nbest=nbest, rng=rng) for line in lines]
+                found = zip(lines, rngs, strict=True)
+                return [self._one_of_the_best(line, alpha=alpha, nbest=nbest, rng=rng) for line, rng in found]
             case _:
                 assert_never(sample)
+
+    def _normal(self, lines: list[str], rngs: Sequence[random.Random]) -> Iterator[tuple[str, random.Random]]:
+        return zip(self._model.normalize(lines), rngs, strict=True)
 
     def _one_of_the_best(self, line: str, *, alpha: float, nbest: int, rng: random.Random) -> list[int]:
         """One of the best segmentations that cut no symbol, with probability ∝ exp(alpha · sum of scores)."""
@@ -139,7 +144,9 @@ class Tokenizer:
             symbols = [sum(i in self._symbols for i in ids) for ids in best]
             best = [ids for ids, whole in zip(best, symbols, strict=True) if whole == max(symbols)]
         scores = [sum(map(self._scores.__getitem__, ids)) for ids in best]
-        return rng.choices(best, [math.exp(alpha * (score - max(scores))) for score in scores])[0]
+        top = max(scores)
+        totals = list(accumulate(math.exp(alpha * (score - top)) for score in scores))
+        return best[bisect(totals, rng.random() * totals[-1], hi=len(totals) - 1)]
 
     @cached_property
     def _vocabulary(self) -> Vocabulary:

@@ -70,6 +70,8 @@ class Validated:
     """No validation before was better."""
     seconds: float
     samples: list[Sample] = field(default_factory=list)
+    to: str | None = None
+    """The target language that was asked for, if there are tags."""
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
@@ -11,8 +12,9 @@ from typing import Any
 
 import sentencepiece
 
-from mt.config.directions import langs_of
+from mt.config.directions import langs_of, tag_of, tags
 from mt.config.schema import Config, Corpus, HubDataset
+from mt.data.augment import Augmenter
 from mt.data.build import Source, build_store
 from mt.data.cachedir import CacheDir, key_of
 from mt.data.filters import TextFilters, table, table_json
@@ -112,23 +114,24 @@ def fit_tokenizers(config: Config, run: RunDir, cache: CacheDir, prints: dict[st
         "versions": [FORMAT, sentencepiece.__version__],
     }
     for path, sides in [(src_file, (0, 1))] if cfg.joint else [(src_file, (0,)), (tgt_file, (1,))]:
-        entry = cache.tokenizer(key_of({**facts, "sides": sides}))
+        tagged = tags(config) if 0 in sides else ()
+        entry = cache.tokenizer(key_of({**facts, "sides": sides, "tags": tagged}))
         cache.obtain(
             entry,
             whole=lambda entry: (entry / "report.json").is_file(),
-            make=partial(make_tokenizer, config=config, sides=sides, say=say),
+            make=partial(make_tokenizer, config=config, sides=sides, tagged=tagged, say=say),
             what=f"this {path.name}",
             say=say,
         )
         report = json.loads((entry / "report.json").read_text(encoding="utf-8"))
-        for line in [*report["warnings"], f"{report['vocab_size']} pieces"]:
+        for line in [*report["warnings"], f"{report['vocab_size']} pieces{', tags for ' + ', '.join(tagged) if tagged else ''}"]:
             say(f"{path.name}: {line}")
         with write_atomic(path, "wb") as file:
             file.write((entry / "tokenizer.model").read_bytes())
     return load_tokenizers(run, joint=cfg.joint)
 
 
-def make_tokenizer(entry: Path, *, config: Config, sides: tuple[int, ...], say: Say) -> None:
+def make_tokenizer(entry: Path, *, config: Config, sides: tuple[int, ...], tagged: Sequence[str], say: Say) -> None:
     """Train the tokenizer of some sides into a folder, with what there is to say about it."""
 
     def line_of(item: tuple[Source, Pair]) -> list[str] | None:
@@ -137,7 +140,7 @@ def make_tokenizer(entry: Path, *, config: Config, sides: tuple[int, ...], say: 
 
     with write_folder(entry) as folder, closing(Meter("reading for the tokenizer", say)) as meter:
         items = meter.counted((source, pair) for source in training_sources(config) for pair in source.pairs)
-        report = fit_items(items, line_of, folder / "tokenizer.model", config.tokenizer, seed=config.train.seed)
+        report = fit_items(items, line_of, folder / "tokenizer.model", config.tokenizer, tags=tagged, seed=config.train.seed)
         facts = {"vocab_size": report.vocab_size, "warnings": report.warnings}
         (folder / "report.json").write_text(json.dumps(facts, ensure_ascii=False), encoding="utf-8")
 
@@ -244,14 +247,23 @@ def find_store(config: Config, run: RunDir, cache: CacheDir, tokenizers: Tokeniz
 
 def training_data(config: Config, store: Store, tokenizers: Tokenizers, *, workers: int = 0) -> TrainingData:
     """The batches of the run."""
+    augment = Augmenter(
+        config.data.augment,
+        sample=config.tokenizer.sample,
+        symbols=config.tokenizer.symbols,
+        tokenizers=tokenizers,
+        max_pieces=config.data.max_pieces,
+        seed=config.train.seed,
+    )
+    asked = [lang for corpus in config.data.train if (lang := tag_of(config, corpus))]
     return TrainingData(
         store,
         tokenizers,
         spans=weighted(store, config),
         budget=config.train.batch_tokens,
         seed=config.train.seed,
-        sample=config.tokenizer.sample,
-        max_pieces=config.data.max_pieces,
+        augment=augment,
+        tags=[tokenizers.src.tag(lang) for lang in asked] or None,
         workers=workers,
     )
 

@@ -170,6 +170,7 @@ def validate(state: State, validator: Validator, *, cfg: TrainConfig, epoch: int
         best=best,
         seconds=found.seconds,
         samples=found.samples,
+        to=found.to,
     )
 
 

@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 import torch
 
 from mt.checkpoint import due, load_weights, read_weights, save_checkpoint
+from mt.config.directions import langs_of, tag_of, target_of
 from mt.config.schema import Config
 from mt.data.meter import Say
 from mt.data.readers import read_pairs
@@ -147,10 +148,10 @@ def finish(prepared: Prepared, *, device: str, say: Say) -> None:
     translator = Translator.load(run.path, device=device) if config.data.test else None
     for name, corpus in config.data.test.items():
         assert translator is not None
-        pairs = list(read_pairs(corpus, langs=config.langs))
-        translations = [one.text for one in translator.translate([pair.src for pair in pairs])]
-        lang = config.langs.tgt if config.langs else None
-        scores = score(translations, [[pair.tgt for pair in pairs]], metrics=("bleu", "chrf"), lang=lang, intervals=True)
+        pairs = list(read_pairs(corpus, langs=langs_of(config, corpus)))
+        found = translator.translate([pair.src for pair in pairs], to=tag_of(config, corpus))
+        translations, references = [one.text for one in found], [[pair.tgt for pair in pairs]]
+        scores = score(translations, references, metrics=("bleu", "chrf"), lang=target_of(config, corpus), intervals=True)
         reports[name] = {"corpus": corpus.called(), "beam": config.decode.beam, **scores.as_json()}
         for one in scores.metrics:
             say(f"{name}: {one.name} {one.score:.2f}  {one.signature}  beam {config.decode.beam}")

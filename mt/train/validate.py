@@ -10,11 +10,12 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from mt.config.directions import tag_of, target_of
 from mt.config.schema import Config
 from mt.data.batches import Batch, collate
 from mt.data.filters import drop_reason
 from mt.data.pairs import Pair
-from mt.data.plan import cut
+from mt.data.plan import cut, sizes
 from mt.data.store import Example
 from mt.errors import DataError
 from mt.evaluate.metrics import score
@@ -34,6 +35,8 @@ class Validation:
     signatures: dict[str, str]
     samples: list[Sample]
     seconds: float
+    to: str | None = None
+    """The language that was asked for with a tag, if there are tags."""
 
 
 class Validator:
@@ -47,10 +50,13 @@ class Validator:
         if not whole:
             raise DataError(f"{name}: every pair has an empty side; give another dev set, or `dev: none`")
         self.config, self.tokenizers, self.device = config, tokenizers, device
+        dev = config.data.dev
+        self.to, self.lang = (None, None) if dev == "none" else (tag_of(config, dev), target_of(config, dev))
         self.report = f"{name}: {len(self.pairs)} of {len(pairs)} pairs" + (
             f", the loss without {len(self.pairs) - len(whole)} that have an empty side" if len(whole) < len(self.pairs) else ""
         )
-        self.batches = list(dev_batches(whole, tokenizers, budget=config.train.batch_tokens))
+        tag = None if self.to is None else tokenizers.src.tag(self.to)
+        self.batches = list(dev_batches(whole, tokenizers, budget=config.train.batch_tokens, tag=tag))
 
     def __call__(self, loss: LossOfBatch) -> Validation:
         """Measure the model as it is now; it is in training mode again afterwards."""
@@ -61,10 +67,10 @@ class Validator:
         tokens = sum(batch.tokens for batch in self.batches)
         per_token = sum(total.item() for total, _ in sums) / tokens
         translator = Translator(loss.model, self.tokenizers, config=self.config, device=self.device)
-        translations = [t.text for t in translator.translate([pair.src for pair in self.pairs], beam=self.config.train.validation.beam)]
+        found = translator.translate([pair.src for pair in self.pairs], to=self.to, beam=self.config.train.validation.beam)
+        translations = [one.text for one in found]
         loss.train()
-        lang = self.config.langs.tgt if self.config.langs else None
-        scores = score(translations, [[pair.tgt for pair in self.pairs]], metrics=("bleu", "chrf"), lang=lang)
+        scores = score(translations, [[pair.tgt for pair in self.pairs]], metrics=("bleu", "chrf"), lang=self.lang)
         samples = [Sample(pair.src, pair.tgt, text) for pair, text in zip(self.pairs, translations, strict=True)]
         return Validation(
             loss=per_token,
@@ -73,16 +79,17 @@ class Validator:
             signatures={metric: scores[metric].signature for metric in ("bleu", "chrf")},
             samples=samples[: self.config.train.validation.samples],
             seconds=time.perf_counter() - began,
+            to=self.to,
         )
 
 
-def dev_batches(pairs: Sequence[Pair], tokenizers: Tokenizers, *, budget: int) -> list[Batch]:
-    """Batches of the pairs, sorted by length."""
+def dev_batches(pairs: Sequence[Pair], tokenizers: Tokenizers, *, budget: int, tag: int | None = None) -> list[Batch]:
+    """Batches of the pairs, sorted by length; `tag` goes before each source."""
     src_ids = tokenizers.src.encode_batch([pair.src for pair in pairs])
     tgt_ids = tokenizers.tgt.encode_batch([pair.tgt for pair in pairs])
-    examples = [Example(*whole) for whole in zip(pairs, src_ids, tgt_ids, strict=True)]
+    examples = [Example(*whole, tag=tag) for whole in zip(pairs, src_ids, tgt_ids, strict=True)]
     examples.sort(key=lambda example: (len(example.tgt_ids), len(example.src_ids)))
-    sizes_N2 = np.array([(len(example.src_ids) + 1, len(example.tgt_ids) + 1) for example in examples])
+    sizes_N2 = sizes(np.array([(len(example.src_ids), len(example.tgt_ids)) for example in examples]), tagged=tag is not None)
     return [collate([examples[i] for i in indices], tokenizers) for indices in cut(np.arange(len(examples)), sizes_N2, budget=budget)]
 
 

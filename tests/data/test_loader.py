@@ -16,7 +16,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mt.config.schema import BpeDropout
+from mt.config.schema import AugmentConfig, BpeDropout, Sample
+from mt.data.augment import Augmenter
 from mt.data.batches import Batch
 from mt.data.build import Source, build_store
 from mt.data.loader import TrainingData
@@ -42,8 +43,13 @@ def store(path: Path) -> Store:
     return Store(path)
 
 
-def training_data(store: Store, **settings: Any) -> TrainingData:
-    return TrainingData(store, toy.tokenizers(), **{"budget": 150, "seed": 1, "window": 40, **settings})
+def training_data(
+    store: Store, *, sample: Sample | None = None, noise: AugmentConfig | None = None, max_pieces: int | None = None, **settings: Any
+) -> TrainingData:
+    given = {"budget": 150, "seed": 1, "window": 40, **settings}
+    of = toy.tokenizers()
+    augment = Augmenter(noise or AugmentConfig(), sample=sample, tokenizers=of, max_pieces=max_pieces, seed=given["seed"])
+    return TrainingData(store, of, augment=augment, **given)
 
 
 def rows(batch: Batch) -> dict[str, tuple[list[int], list[int], list[int]]]:
@@ -270,3 +276,35 @@ def test_where_sampled_pieces_would_be_too_many_the_usual_ones_stay(store: Store
     assert max(len(row[0]) for row in free.values()) > longest + 1  # an end mark is not counted
     assert max(len(unpadded(ids)) for row in held.values() for ids in row) <= longest + 1
     assert any(unpadded(held[origin][0]) == unpadded(free[origin][0]) for origin in free)  # where there is room, it is sampled
+
+
+def test_noise_does_not_depend_on_the_batch(store: Store) -> None:
+    noise = AugmentConfig(token_drop=0.2, token_mask=0.1)
+    whole = {origin: [unpadded(ids) for ids in row] for origin, row in sampled(store, noise=noise, epoch=2).items()}
+    assert whole != {origin: [unpadded(ids) for ids in row] for origin, row in sampled(store, epoch=2).items()}
+    data = training_data(store, noise=noise, budget=60)
+    for place, after in data.order.cursors(Cursor(2)):
+        for origin, row in rows(data.batch(place)).items():
+            assert [unpadded(ids) for ids in row] == whole[origin]
+        if after.epoch == 3:
+            break
+
+
+# ── target languages ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_each_corpus_has_its_tag_before_the_source(store: Store) -> None:
+    plain, tagged = sampled(store), sampled(store, tags=[7])
+    assert plain.keys() == tagged.keys()
+    for origin, row in plain.items():
+        assert unpadded(tagged[origin][0]) == [7, *unpadded(row[0])]
+        assert tagged[origin][1:] == row[1:]
+
+
+def test_the_budget_counts_end_mark_and_tag(store: Store) -> None:
+    tagged = training_data(store, tags=[7], budget=60)
+    for window in range(tagged.order.windows):
+        for number, batch in enumerate(tagged.order.batches(0, window)):
+            made = tagged.batch(Cursor(0, window, number))
+            assert len(batch) == 1 or max(made.src_BS.numel(), made.gold_BT.numel()) <= 60
+    assert tagged.order.measure().batches > training_data(store, budget=60).order.measure().batches

@@ -52,10 +52,10 @@ any_text = st.lists(st.one_of(st.sampled_from([*WORDS, *SYMBOLS, " ", "èªž", "èª
 def test_with_no_chance_left_it_is_sentencepiece_s_own_segmentation(model: Tokenizer, text: str) -> None:
     usual = model.encode(text)
     if all(s.is_integer() for s in model._scores):
-        assert model.sample_batch([text], BpeDropout(bpe_dropout=ALMOST_NEVER), seed=1) == [usual]
+        assert model.sample_batch([text], BpeDropout(bpe_dropout=ALMOST_NEVER), rngs=[random.Random(1)]) == [usual]
     else:
         likeliest = UnigramSample(unigram=Unigram(alpha=1e6, nbest=-1))
-        (ids,) = model.sample_batch([text], likeliest, seed=1)
+        (ids,) = model.sample_batch([text], likeliest, rngs=[random.Random(1)])
         assert model.decode(ids) == model.decode(usual)
         assert score(model, ids) == pytest.approx(score(model, usual), abs=1e-3)
 
@@ -93,7 +93,8 @@ def test_merges_are_left_out_as_often_as_they_should(p: float, word: str) -> Non
     vocab = vocabulary(MERGES)
     for pieces, q in with_dropout(tuple(word), p):
         expected[tuple(vocab.spell(pieces))] += q  # type: ignore[assignment]
-    drawn = Counter(map(tuple, MergeDropout(vocab).sample([word] * 10000, p=p, rng=random.Random(4))))
+    dropout, rng = MergeDropout(vocab), random.Random(4)
+    drawn = Counter(tuple(dropout.sample(word, p=p, rng=rng)) for _ in range(10000))
     assert set(drawn) <= set(expected)
     for ids, q in expected.items():
         assert abs(drawn[ids] / 10000 - q) < 5 * math.sqrt(q * (1 - q) / 10000) + 1e-9
@@ -102,7 +103,7 @@ def test_merges_are_left_out_as_often_as_they_should(p: float, word: str) -> Non
 def test_a_long_unit_takes_no_quadratic_time() -> None:
     rng = random.Random(1)
     word = "".join(rng.choices("abcd", k=50000))
-    (ids,) = MergeDropout(vocabulary(MERGES)).sample([word], p=0.1, rng=rng)
+    ids = MergeDropout(vocabulary(MERGES)).sample(word, p=0.1, rng=rng)
     assert 12500 < len(ids) < 50000
 
 
@@ -126,7 +127,8 @@ def test_lattice_draws_follow_the_scores(alpha: float, word: str) -> None:
     weights = {
         tuple(vocab.spell(pieces)): math.exp(alpha * sum(LOGS.get(piece, 0.0) for piece in pieces)) for pieces in segmentations(word)
     }
-    drawn = Counter(map(tuple, LatticeSampler(vocab).sample([word] * 10000, alpha=alpha, rng=random.Random(4))))
+    sampler, rng = LatticeSampler(vocab), random.Random(4)
+    drawn = Counter(tuple(sampler.sample(word, alpha=alpha, rng=rng)) for _ in range(10000))
     assert set(drawn) <= set(weights)
     for ids, weight in weights.items():
         q = weight / sum(weights.values())
@@ -135,7 +137,7 @@ def test_lattice_draws_follow_the_scores(alpha: float, word: str) -> None:
 
 def test_a_lattice_of_a_long_unit_does_not_underflow() -> None:
     vocab = vocabulary(LOGS)
-    (ids,) = LatticeSampler(vocab).sample(["abc" * 5000], alpha=5.0, rng=random.Random(1))
+    ids = LatticeSampler(vocab).sample("abc" * 5000, alpha=5.0, rng=random.Random(1))
     assert 5000 <= len(ids) <= 15000
 
 
@@ -143,7 +145,8 @@ def test_draws_from_the_best_follow_the_scores(tmp_path: Path) -> None:
     cfg = TokenizerConfig(kind="unigram", byte_fallback=False, vocab_size=400, symbols=SYMBOLS)
     model = Tokenizer.load(fit(texts(), tmp_path / "t.model", cfg, seed=1).model)
     line = "kobako <ph1>seda"
-    drawn = Counter(map(tuple, model.sample_batch([line] * 5000, UnigramSample(unigram=Unigram(alpha=0.5, nbest=5)), seed=1)))
+    rngs = [random.Random(n) for n in range(5000)]
+    drawn = Counter(map(tuple, model.sample_batch([line] * 5000, UnigramSample(unigram=Unigram(alpha=0.5, nbest=5)), rngs=rngs)))
     symbol = next(i for i in model.encode(line) if model.decode([i]) == "<ph1>")
     best = [ids for ids in map(tuple, model._model.nbest_encode(line, nbest_size=5)) if symbol in ids]
     weights = {ids: math.exp(0.5 * score(model, list(ids))) for ids in best}

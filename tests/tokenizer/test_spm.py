@@ -211,20 +211,31 @@ def sampled(request: pytest.FixtureRequest, bpe: Tokenizer, unigram: Tokenizer) 
     return (bpe if request.param is DROPOUT else unigram), request.param
 
 
-def test_a_sample_is_a_function_of_the_seed(sampled: tuple[Tokenizer, Sample]) -> None:
+def drawn(model: Tokenizer, how: Sample, lines: list[str], seed: int) -> list[list[int]]:
+    """A sample of each line, the n-th from the generator of seed + n."""
+    return model.sample_batch(lines, how, rngs=[random.Random(seed + n) for n in range(len(lines))])
+
+
+def test_a_sample_is_a_function_of_the_generator(sampled: tuple[Tokenizer, Sample]) -> None:
     model, how = sampled
-    first = model.sample_batch(corpus(), how, seed=7)
-    model.sample_batch(corpus()[:9], how, seed=8)
-    assert model.sample_batch(corpus(), how, seed=7) == first
-    assert model.sample_batch(corpus(), how, seed=8) != first
+    first = drawn(model, how, corpus(), 7)
+    drawn(model, how, corpus()[:9], 8)
+    assert drawn(model, how, corpus(), 7) == first
+    assert drawn(model, how, corpus(), 1008) != first
     assert first != model.encode_batch(corpus())
+
+
+def test_a_sample_does_not_depend_on_other_texts(sampled: tuple[Tokenizer, Sample]) -> None:
+    model, how = sampled
+    alone = [drawn(model, how, [line], 7 + n)[0] for n, line in enumerate(corpus())]
+    assert alone == drawn(model, how, corpus(), 7)
 
 
 def test_samples_drawn_at_the_same_time_do_not_touch_each_other(sampled: tuple[Tokenizer, Sample]) -> None:
     model, how = sampled
-    alone = [model.sample_batch(corpus(), how, seed=seed) for seed in range(8)]
+    alone = [drawn(model, how, corpus(), seed) for seed in range(8)]
     with ThreadPoolExecutor(4) as threads:
-        together = list(threads.map(lambda seed: model.sample_batch(corpus(), how, seed=seed), range(8)))
+        together = list(threads.map(lambda seed: drawn(model, how, corpus(), seed), range(8)))
     assert together == alone
 
 
@@ -232,23 +243,24 @@ def test_a_sample_is_the_same_in_another_process(sampled: tuple[Tokenizer, Sampl
     model, how = sampled
     (tmp_path / "t.model").write_bytes(model._model.serialized_model_proto())
     program = f"""
-from pathlib import Path
+import random
 from mt.config.schema import BpeDropout, Unigram, UnigramSample
 from mt.tokenizer.spm import Tokenizer
-print(Tokenizer.load("t.model").sample_batch({corpus()!r}, {how!r}, seed=7))
+lines = {corpus()!r}
+print(Tokenizer.load("t.model").sample_batch(lines, {how!r}, rngs=[random.Random(7 + n) for n in range(len(lines))]))
 """
     root = str(Path(__file__).parents[2])
     answer = subprocess.run(
         [sys.executable, "-c", program], cwd=tmp_path, env={**os.environ, "PYTHONPATH": root}, capture_output=True, check=True
     )
-    assert answer.stdout.decode().strip() == str(model.sample_batch(corpus(), how, seed=7))
+    assert answer.stdout.decode().strip() == str(drawn(model, how, corpus(), 7))
 
 
 def test_a_sample_says_the_same(sampled: tuple[Tokenizer, Sample]) -> None:
     model, how = sampled
     lines = [*corpus(), "a\tb", "", "語 ba"]
     for seed in range(5):
-        assert [model.decode(ids) for ids in model.sample_batch(lines, how, seed=seed)] == [model.decode(model.encode(x)) for x in lines]
+        assert [model.decode(ids) for ids in drawn(model, how, lines, seed)] == [model.decode(model.encode(x)) for x in lines]
 
 
 @pytest.mark.parametrize("alpha", [0.01, 0.5])
@@ -257,7 +269,7 @@ def test_sampling_leaves_declared_symbols_whole(bpe: Tokenizer, unigram: Tokeniz
     everything = UnigramSample(unigram=Unigram(alpha=alpha, nbest=-1))
     for model, how in ((bpe, BpeDropout(bpe_dropout=1 - alpha)), (unigram, everything)):
         symbols = [model.encode(symbol)[-1] for symbol in ("<ph1>", "@", "{date}")]
-        for first, second in zip(*[iter(model.sample_batch(lines, how, seed=1))] * 2, strict=True):
+        for first, second in zip(*[iter(drawn(model, how, lines, 1))] * 2, strict=True):
             assert [first.count(symbols[0]), first.count(symbols[1]), second.count(symbols[2])] == [1, 1, 1]
 
 
