@@ -6,6 +6,7 @@ Where a format lets a segment hold a TAB or a line break, each becomes a space; 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import islice, zip_longest
 from pathlib import Path
@@ -35,6 +36,21 @@ def read_pairs(corpus: Corpus, *, langs: Langs | None = None) -> Iterator[Pair]:
         raise DataError(f"{place}: is empty, there are no pairs in it")
     yield first
     yield from pairs
+
+
+def read_held_out(corpus: Corpus, *, langs: Langs | None = None) -> list[Pair]:
+    """The pairs of a dev or test set: all but those that their file calls unfit. Raises DataError as `read_pairs`, and if none is left."""
+    flaws: Counter[str] = Counter()
+    pairs = []
+    for pair in read_pairs(corpus, langs=langs):
+        if pair.flaw:
+            flaws[pair.flaw] += 1
+        else:
+            pairs.append(pair)
+    if not pairs:
+        counts = ", ".join(f"{count} {flaw}" for flaw, count in flaws.most_common())
+        raise DataError(f"{corpus.called()}: no pair can be used ({counts}); give another file")
+    return pairs
 
 
 def _pairs(corpus: Corpus, langs: Langs | None) -> Iterator[Pair]:

@@ -23,7 +23,7 @@ from mt.data.loader import TrainingData
 from mt.data.meter import Meter, Say
 from mt.data.pairs import Pair
 from mt.data.plan import Span, tempered
-from mt.data.readers import read_pairs
+from mt.data.readers import read_held_out, read_pairs
 from mt.data.store import FORMAT, LENGTHS, Store, is_whole
 from mt.errors import RunError
 from mt.files import sha256, shards, write_atomic, write_folder
@@ -40,14 +40,13 @@ def read_dev(config: Config) -> tuple[str, list[Pair]] | None:
     dev = config.data.dev
     if dev == "none":
         return None
-    return dev.called(), list(read_pairs(dev, langs=langs_of(config, dev)))
+    return dev.called(), read_held_out(dev, langs=langs_of(config, dev))
 
 
 def check_tests(config: Config) -> None:
     """Read the test sets once: what is wrong with them is said before hours of training, not after."""
     for corpus in config.data.test.values():
-        for _ in read_pairs(corpus, langs=langs_of(config, corpus)):
-            pass
+        read_held_out(corpus, langs=langs_of(config, corpus))
 
 
 # ── the files ───────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -16,7 +16,7 @@ from mt.checkpoint import due, load_weights, read_weights, save_checkpoint
 from mt.config.directions import langs_of, tag_of, target_of
 from mt.config.schema import Config
 from mt.data.meter import Say
-from mt.data.readers import read_pairs
+from mt.data.readers import read_held_out
 from mt.errors import RunError
 from mt.evaluate.metrics import score
 from mt.files import write_atomic
@@ -148,7 +148,7 @@ def finish(prepared: Prepared, *, device: str, say: Say) -> None:
     translator = Translator.load(run.path, device=device) if config.data.test else None
     for name, corpus in config.data.test.items():
         assert translator is not None
-        pairs = list(read_pairs(corpus, langs=langs_of(config, corpus)))
+        pairs = read_held_out(corpus, langs=langs_of(config, corpus))
         found = translator.translate([pair.src for pair in pairs], to=tag_of(config, corpus))
         translations, references = [one.text for one in found], [[pair.tgt for pair in pairs]]
         scores = score(translations, references, metrics=("bleu", "chrf"), lang=target_of(config, corpus), intervals=True)

@@ -13,9 +13,9 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mt.config.schema import Corpus, CsvFile, Fields, JsonlFile, Langs, TextFiles, TsvFile
+from mt.config.schema import Corpus, CsvFile, Fields, JsonlFile, Langs, PoFile, TextFiles, TsvFile
 from mt.data.pairs import Pair
-from mt.data.readers import read_pairs
+from mt.data.readers import read_held_out, read_pairs
 from mt.errors import DataError
 
 LANGS = Langs(src="en", tgt="de")
@@ -106,6 +106,16 @@ def test_corpus_without_pairs_is_named(tmp_path: Path) -> None:
 def test_max_pairs_cuts_and_reads_no_further(tmp_path: Path, count: int) -> None:
     corpus = TsvFile(tsv=write(tmp_path / "x.tsv", "a\tA", "b\tB", "c\tC", *["broken"] * (count <= 3)), max_pairs=count)
     assert [pair.src for pair in read_pairs(corpus)] == list("abc"[:count])
+
+
+def test_what_a_file_calls_unfit_is_not_scored(tmp_path: Path) -> None:
+    lines = ['msgid "a"', 'msgstr "A"', "", "#, fuzzy", 'msgid "b"', 'msgstr "B"', "", 'msgid "c"', 'msgstr ""']
+    corpus = PoFile(po=write(tmp_path / "x.po", *lines))
+    assert [pair.flaw for pair in read_pairs(corpus)] == [None, "fuzzy", "untranslated"]
+    assert read_held_out(corpus) == [Pair("a", "A", "x.po:1")]
+    write(tmp_path / "x.po", *lines[3:])
+    with pytest.raises(DataError, match=r"^x.po: no pair can be used \(1 fuzzy, 1 untranslated\); give another file$"):
+        read_held_out(corpus)
 
 
 # ── a folder or a pattern is one corpus ─────────────────────────────────────────────────────────────────────────────
