@@ -24,7 +24,7 @@ def say(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
-@data_app.command()
+@data_app.command(short_help="Print pairs as the model will see them.")
 def show(
     config: Annotated[Path | None, typer.Option("--config", metavar="FILE", help="Settings, in YAML; see `mt config schema`.")] = None,
     run: Annotated[Path | None, typer.Option("--run", metavar="DIR", help="Instead of --config: the settings and pairs of a run.")] = None,
@@ -47,7 +47,7 @@ def show(
         print(line)
 
 
-@data_app.command()
+@data_app.command(short_help="Make the tokenizer and the prepared pairs ahead of training.")
 def prepare(config: ConfigFile, overrides: Overrides = None) -> None:
     """Make the tokenizer and the prepared pairs of a config, to be found by `mt train`.
 

@@ -76,7 +76,7 @@ def same_run(config: Config, frozen: Config, run: RunDir) -> Config:
     derived = frozen.train
     fills: dict[str, object] = {"precision": derived.precision if train.precision == "auto" else train.precision}
     if train.max_updates is None and train.max_epochs is None and train.max_minutes is None:
-        fills["max_updates"] = derived.max_updates
+        fills |= {limit: getattr(derived, limit) for limit in ("max_updates", "max_epochs", "max_minutes")}
     fills["save_every"] = train.save_every or derived.save_every
     fills["schedule"] = train.schedule.model_copy(update={"warmup": train.schedule.warmup or derived.schedule.warmup})
     fills["validation"] = train.validation.model_copy(update={"every": train.validation.every or derived.validation.every})

@@ -15,6 +15,15 @@ from tests import toy
 from tests.runs import mt
 
 LANGS = Langs(src="xa", tgt="de")
+LEARNS = (
+    "tokenizer={vocab_size: 1000, byte_fallback: false}",
+    "train.batch_tokens=320",
+    "train.max_updates=400",
+    "train.optimizer.lr=4e-3",
+    "train.schedule={kind: cosine, warmup: 50}",
+    "train.validation.every=400",
+)
+"""A piece a word, and so long that a toy model learns the toy language."""
 
 
 def memory(sources: Iterable[str], *, translated: bool = True) -> str:
@@ -54,7 +63,7 @@ def exchange(sources: list[str]) -> str:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run that was trained on a memory, and documents to translate."""
     folder = tmp_path_factory.mktemp("documents")
-    (folder / "train.tmx").write_text(memory(toy.sentences(1000, seed=1)), encoding="utf-16")
+    (folder / "train.tmx").write_text(memory(toy.sentences(4000, seed=1)), encoding="utf-16")
     (folder / "dev.tmx").write_text(memory(toy.sentences(20, seed=2)), encoding="utf-16")
     config = toy.config_text(train="{tmx: train.tmx}", dev="{tmx: dev.tmx}")
     (folder / "toy.yaml").write_text(f"langs: {{src: xa, tgt: de}}\n{config}", encoding="utf-8")
@@ -62,7 +71,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_from_a_memory_to_translated_documents(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    done = mt("train", "--config", folder / "toy.yaml", "--run-dir", folder / "run", "--device", "cpu", capsys=capsys)
+    settings = [word for setting in LEARNS for word in ("--set", setting)]
+    done = mt("train", "--config", folder / "toy.yaml", "--run-dir", folder / "run", "--device", "cpu", *settings, capsys=capsys)
     assert done.code == 0, done.lines
     sources = toy.sentences(12, seed=3)
     documents = {

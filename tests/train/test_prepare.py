@@ -112,6 +112,12 @@ def test_the_config_that_started_a_run_resumes_it() -> None:
         assert same_run(given, frozen_of(given), RUN) == frozen_of(given)
 
 
+@pytest.mark.parametrize("limit", [{"max_updates": 7}, {"max_epochs": 3}, {"max_minutes": 2.0}])
+def test_a_limit_that_is_no_longer_given_stays(limit: dict[str, Any]) -> None:
+    """It may have been given with --set."""
+    assert same_run(config(), frozen_of(config(**limit)), RUN) == frozen_of(config(**limit))
+
+
 def test_the_frozen_config_resumes_its_own_run(tmp_path: Path) -> None:
     frozen = load(toy.config_file(tmp_path)).config
     frozen = frozen_of(frozen)
