@@ -134,7 +134,7 @@ def leaked(facts: CorpusFacts, held_out: HeldOut, leaks: Leaks, *, kind: str, wh
     facts.counts[kind] = len(closest)
     if not closest:
         return Leaked(None, numbers)
-    exact, near = ((counts[level][side] for side in _HOW) for level in ("exact", "near"))
+    exact, near = ([counts[level][side] for side in _HOW] for level in ("exact", "near"))
     parts = ", ".join(f"{count} {how}" for count, how in zip(exact, _HOW.values(), strict=True))
     nearly = ", ".join(map(str, near))
     what = f"{sentence(len(closest), facts.pairs, 'pair', f'are met in {where}')}; exactly: {parts}; at least nearly: {nearly}"

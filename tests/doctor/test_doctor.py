@@ -201,6 +201,7 @@ def test_leakage_is_counted_by_level_and_side(tmp_path: Path) -> None:
     assert (numbers["pairs"], numbers["met"]) == (400, 3)
     (finding,) = of_kind(found, "leakage")
     assert (finding.corpus, finding.count, finding.severity) == ("news", 3, Severity.WARNING)
+    assert "exactly: 1 by source, 2 by target, 1 by both in one pair; at least nearly: 2, 2, 1" in finding.what
     first = finding.examples[0]
     assert (first["origin"], first["train_origin"], first["train_src"]) == ("news.en:1", "train.en:201", src)
     assert {facts.name: facts.counts["leakage"] for facts in found.corpora} == {"train.en": 3, "news": 3}
