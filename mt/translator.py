@@ -15,10 +15,10 @@ from mt.checkpoint import Weights, load_weights, read_state, read_weights
 from mt.config.directions import targets
 from mt.config.load import load
 from mt.config.schema import Config, Langs
-from mt.data.pairs import one_line
 from mt.decode.engine import Beam, Engine, Sampling
 from mt.decode.step import Hypothesis
 from mt.errors import DecodeError, RunError
+from mt.formats.pairs import one_line
 from mt.model.device import choose_device
 from mt.model.transformer import Transformer
 from mt.rundir import RunDir

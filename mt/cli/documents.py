@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, BinaryIO, Protocol
 from mt.errors import MTError
 
 if TYPE_CHECKING:
-    from mt.data.exchange import Document, Kind, Unit
+    from mt.formats.exchange import Document, Kind, Unit
     from mt.translator import Translation
 
 Search = Callable[[Iterator[str]], Iterable["Translation"]]
@@ -44,7 +44,7 @@ def document_kind(asked: InputFormat, source: Path, output: Path, *, text_only: 
     Raises MTError, in one line, for options (by name; None or False if not given) that only go with text, for --retranslate with text, and
     for an output of another kind.
     """
-    from mt.data.exchange import Kind, kind_of
+    from mt.formats.exchange import Kind, kind_of
 
     kind = kind_of(source) if asked is InputFormat.auto else None if asked is InputFormat.text else Kind(asked)
     if kind is None:
@@ -72,7 +72,7 @@ def fill_in(
     as_table: bool,
 ) -> None:
     """Translate what has no translation, and write the document, or a table of its units. What was done is said on stderr."""
-    from mt.data.exchange import table, translated
+    from mt.formats.exchange import table, translated
 
     places: deque[str] = deque()
     counts: Counter[str] = Counter()

@@ -87,7 +87,7 @@ def translate(
     text_only = {"--n-best": n_best if n_best and n_best > 1 else None, "--format": output_format if output_format != Format.text else None}
     kind = document_kind(input_format, input_file, output_file, text_only=text_only, retranslate=retranslate)
     with reading(input_file) as stream, writing(output_file) as file:  # what is wrong with either is said before torch is loaded
-        from mt.data.exchange import Kind, kind_of, open_document
+        from mt.formats.exchange import Kind, kind_of, open_document
 
         name = "<stdin>" if input_file == DASH else str(input_file)
         document = open_document(stream, name, kind) if kind else None

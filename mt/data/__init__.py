@@ -1,1 +1,1 @@
-"""From files to batches: readers yield pairs, filters drop some, the store keeps them, the plan orders them, batches go to the model."""
+"""From pairs to batches: the store keeps them, the plan orders them, augmentation varies them, the loader batches them."""

@@ -19,8 +19,8 @@ from collections.abc import Callable, Iterable, Sequence
 from random import Random
 
 from mt.config.schema import AugmentConfig, BpeDropout, Sample
-from mt.data.pairs import Pair
 from mt.data.store import Example
+from mt.formats.pairs import Pair
 from mt.tokenizer.spm import Tokenizer, Tokenizers
 
 TOO_LONG = "none: it would be too long"

@@ -17,14 +17,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from mt.data.duplicates import Kind, Seen, fingerprint
-from mt.data.filters import Filter, drop_reason, length_reason
+from mt.clean.duplicates import Kind, Seen, fingerprint
+from mt.clean.filters import Filter, drop_reason, length_reason
+from mt.clean.tally import Tally
 from mt.data.meter import Meter, Say
-from mt.data.pairs import Pair
 from mt.data.store import LENGTHS, PAIRS, SCHEMA, write_facts
-from mt.data.tally import Tally
 from mt.data.workers import core_count, in_order
 from mt.files import write_folder
+from mt.formats.pairs import Pair
 from mt.tokenizer.spm import Tokenizers
 
 CHUNK = 8192  # pairs of a chunk, and most of a record batch: each record batch costs a reader 7 KB, so there should not be many

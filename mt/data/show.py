@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mt.data.batches import collate
-from mt.data.pairs import one_line
 from mt.data.store import Example
+from mt.formats.pairs import one_line
 from mt.tokenizer.spm import Tokenizers
 
 

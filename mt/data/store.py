@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from mt.data.pairs import Pair
+from mt.clean.tally import Tally
 from mt.data.plan import Span
-from mt.data.tally import Tally
 from mt.errors import RunError
+from mt.formats.pairs import Pair
 
 FORMAT = 1
 """Version of what a store holds and how it is made; one of another version is made again."""

@@ -10,7 +10,6 @@ from typing import Any, Literal, NamedTuple
 
 from mt.config.directions import langs_of
 from mt.config.schema import Config, Corpus, Langs
-from mt.data.pairs import Pair
 from mt.doctor.examine import Examination, Memory
 from mt.doctor.findings import CorpusFacts, Diagnosis, Finding, number
 from mt.doctor.judge import judged, leaked, tokenized, without_tokenizer
@@ -21,6 +20,7 @@ from mt.doctor.pieces import fates, quick, too_long
 from mt.doctor.reading import Advance
 from mt.errors import TokenizerError
 from mt.files import open_binary, shards
+from mt.formats.pairs import Pair
 from mt.tokenizer.spm import Tokenizers
 
 Role = Literal["train", "dev", "test"]

@@ -13,16 +13,16 @@ from typing import Literal, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from mt.clean.duplicates import Seen, text_fingerprint
+from mt.clean.traits import has_markup
 from mt.config.schema import Corpus, Langs
-from mt.data.duplicates import Seen, text_fingerprint
-from mt.data.pairs import Pair
-from mt.data.traits import has_markup
 from mt.doctor.characters import CODES, census
 from mt.doctor.findings import EXAMPLES, Spots
 from mt.doctor.lengths import LONG, LengthLog, far
 from mt.doctor.looks import Sample
 from mt.doctor.reading import Advance, Block, Places, Reading, plain
 from mt.doctor.shingles import mixed
+from mt.formats.pairs import Pair
 
 UNUSUAL = 20 * EXAMPLES
 """Pairs with a ratio that seems unusual are remembered up to this number; the usual one is known for sure only at the end."""

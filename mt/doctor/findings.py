@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from mt.data.pairs import Pair
 from mt.doctor.kinds import BOUNDS, Severity
+from mt.formats.pairs import Pair
 
 EXAMPLES = 5
 """Examples that are kept of each finding: the first in the corpus."""

@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from mt.config.schema import FilterConfig
-from mt.data.pairs import Pair
 from mt.doctor.examine import Examination
 from mt.doctor.findings import EXAMPLES, CorpusFacts, Finding, Spots, example, number, sentence
 from mt.doctor.kinds import BOUNDS, WORDS, Severity
@@ -18,6 +17,7 @@ from mt.doctor.lengths import FACTOR, FilePair
 from mt.doctor.looks import Look
 from mt.doctor.pieces import Fates
 from mt.doctor.reading import COLUMNS
+from mt.formats.pairs import Pair
 
 SIDES = "source", "target"
 

@@ -17,8 +17,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from mt.data.pairs import Pair
 from mt.doctor.shingles import Hashes, Shingles, shingles
+from mt.formats.pairs import Pair
 
 SHARED, ALL = 4, 5
 """Least Jaccard index of texts that are nearly the same, as a fraction: about one word in fourteen may be another."""

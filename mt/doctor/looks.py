@@ -12,14 +12,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mt.clean import traits
+from mt.clean.identify import Identifier
+from mt.clean.scripts import scripts_of
 from mt.config.schema import Langs
-from mt.data import traits
-from mt.data.identify import Identifier
-from mt.data.pairs import Pair
-from mt.data.scripts import scripts_of
 from mt.doctor.findings import Spots
 from mt.doctor.reading import Places
 from mt.errors import ConfigError
+from mt.formats.pairs import Pair
 
 MOST = 200_000
 """Pairs of a sample; of a corpus that has no more it is all."""

@@ -9,9 +9,9 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
+from mt.clean.filters import drop_reason, length_reason
 from mt.config.load import load
 from mt.config.schema import TokenizerConfig
-from mt.data.filters import drop_reason, length_reason
 from mt.doctor.findings import Spots
 from mt.doctor.looks import Sample
 from mt.errors import RunError

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from mt.config.schema import Corpus, Langs, TextFiles, TsvFile
-from mt.data.pairs import Pair
-from mt.data.readers import read_pairs
 from mt.doctor.findings import Spots
 from mt.errors import DataError
 from mt.files import AS_UTF8, BOM, MAX_LINE_BYTES, UTF16, UTF16_BOMS, open_binary, shards
+from mt.formats.pairs import Pair
+from mt.formats.readers import read_pairs
 from mt.unpack import CHUNK_BYTES, position
 
 BLOCK = 4096

@@ -23,10 +23,9 @@ from typing import TextIO
 
 import numpy as np
 
+from mt.clean.duplicates import Seen, fingerprint
+from mt.clean.filters import TextFilters
 from mt.config.schema import Config
-from mt.data.duplicates import Seen, fingerprint
-from mt.data.filters import TextFilters
-from mt.data.pairs import Pair, one_line
 from mt.doctor.characters import SEPARATORS
 from mt.doctor.doctor import NamedCorpus, Say, named_corpora, silent
 from mt.doctor.findings import Diagnosis, legible, number
@@ -34,6 +33,7 @@ from mt.doctor.leakage import HeldOut, Leaks
 from mt.doctor.reading import Advance, Block, Reading, plain
 from mt.errors import DataError
 from mt.files import shards, write_atomic
+from mt.formats.pairs import Pair, one_line
 
 BEYOND = "unreadable", "no_pairs", "line_counts", "alignment"
 """Findings that no copy can mend."""

@@ -12,21 +12,21 @@ from typing import Any
 
 import sentencepiece
 
+from mt.clean.filters import TextFilters, table, table_json
 from mt.config.directions import langs_of, tag_of, tags
 from mt.config.schema import Config, Corpus, HubDataset
 from mt.data.augment import Augmenter
 from mt.data.build import Source, build_store
 from mt.data.cachedir import CacheDir, key_of
-from mt.data.filters import TextFilters, table, table_json
-from mt.data.hub import hub_fingerprint
 from mt.data.loader import TrainingData
 from mt.data.meter import Meter, Say
-from mt.data.pairs import Pair
 from mt.data.plan import Span, tempered
-from mt.data.readers import read_held_out, read_pairs
 from mt.data.store import FORMAT, LENGTHS, Store, is_whole
 from mt.errors import RunError
 from mt.files import sha256, shards, write_atomic, write_folder
+from mt.formats.hub import hub_fingerprint
+from mt.formats.pairs import Pair
+from mt.formats.readers import read_held_out, read_pairs
 from mt.rundir import RunDir
 from mt.tokenizer.fit import fit_items
 from mt.tokenizer.spm import Tokenizers

@@ -15,10 +15,10 @@ from mt.config.schema import Config
 from mt.data.cachedir import CacheDir
 from mt.data.loader import TrainingData
 from mt.data.meter import Say
-from mt.data.pairs import Pair
 from mt.data.plan import Measure
 from mt.errors import DataError
 from mt.files import write_atomic
+from mt.formats.pairs import Pair
 from mt.model.device import choose_device
 from mt.model.loss import LossOfBatch
 from mt.model.transformer import Transformer

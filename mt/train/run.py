@@ -16,10 +16,10 @@ from mt.checkpoint import due, load_weights, read_weights, save_checkpoint
 from mt.config.directions import langs_of, tag_of, target_of
 from mt.config.schema import Config
 from mt.data.meter import Say
-from mt.data.readers import read_held_out
 from mt.errors import RunError
 from mt.evaluate.metrics import score
 from mt.files import write_atomic
+from mt.formats.readers import read_held_out
 from mt.rundir import RunDir
 from mt.train.average import mean
 from mt.train.loop import fit, patience_lost, reason_to_end

@@ -10,15 +10,15 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from mt.clean.filters import drop_reason
 from mt.config.directions import tag_of, target_of
 from mt.config.schema import Config
 from mt.data.batches import Batch, collate
-from mt.data.filters import drop_reason
-from mt.data.pairs import Pair
 from mt.data.plan import cut, sizes
 from mt.data.store import Example
 from mt.errors import DataError
 from mt.evaluate.metrics import score
+from mt.formats.pairs import Pair
 from mt.model.loss import LossOfBatch
 from mt.tokenizer.spm import Tokenizers
 from mt.train.events import Sample

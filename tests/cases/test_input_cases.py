@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from mt.clean.filters import Tally, length_reason
 from mt.config.schema import TextFiles, TsvFile
-from mt.data.filters import Tally, length_reason
-from mt.data.readers import read_pairs
 from mt.errors import DataError
 from mt.files import read_lines
+from mt.formats.readers import read_pairs
 
 
 def corpus(folder: Path, src: bytes, tgt: bytes) -> TextFiles:

@@ -15,10 +15,10 @@ import pytest
 import torch
 
 from mt.data.batches import collate
-from mt.data.pairs import Pair
 from mt.data.store import Example
 from mt.evaluate.metrics import score
 from mt.files import read_lines
+from mt.formats.pairs import Pair
 from mt.tokenizer.spm import UNKNOWN
 from mt.translator import Translator
 from tests import toy

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from mt.config.schema import Langs
-from mt.data.exchange import Kind, Unit, open_document, table, translated
+from mt.formats.exchange import Kind, Unit, open_document, table, translated
 
 EN_DE = Langs(src="en", tgt="de")
 

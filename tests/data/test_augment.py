@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 
 from mt.config.schema import AugmentConfig, BpeDropout, Sample, TokenizerConfig, Unigram, UnigramSample
 from mt.data.augment import FINAL, TOO_LONG, Augmenter, TextNoise, dropped, masked, pair_rng, shuffled
-from mt.data.pairs import Pair
 from mt.data.store import Example
+from mt.formats.pairs import Pair
 from mt.tokenizer.fit import fit
 from mt.tokenizer.spm import Tokenizer, Tokenizers
 from tests import toy

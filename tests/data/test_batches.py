@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 
 from mt.data.batches import collate, padded
-from mt.data.pairs import Pair
 from mt.data.store import Example
+from mt.formats.pairs import Pair
 from tests import toy
 from tests.train import tiny
 

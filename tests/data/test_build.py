@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from mt.clean.filters import TextFilters
 from mt.config.cleaning import FilterConfig
 from mt.data import build as building
 from mt.data.build import Source, build_store
-from mt.data.filters import TextFilters
-from mt.data.pairs import Pair
 from mt.data.store import Store
 from mt.errors import DataError
+from mt.formats.pairs import Pair
 from tests import toy
 from tests.runs import tree
 

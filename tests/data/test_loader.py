@@ -21,9 +21,9 @@ from mt.data.augment import Augmenter
 from mt.data.batches import Batch
 from mt.data.build import Source, build_store
 from mt.data.loader import TrainingData
-from mt.data.pairs import Pair
 from mt.data.plan import Cursor, Span
 from mt.data.store import Store
+from mt.formats.pairs import Pair
 from tests import toy
 
 COUNT = 103

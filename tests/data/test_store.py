@@ -10,10 +10,10 @@ import pytest
 
 from mt.data import build as building
 from mt.data.build import Source, build_store
-from mt.data.pairs import Pair
 from mt.data.plan import Span
 from mt.data.store import Store, is_whole
 from mt.errors import RunError
+from mt.formats.pairs import Pair
 from tests import toy
 
 

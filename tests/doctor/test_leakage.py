@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mt.data.pairs import Pair
 from mt.doctor.leakage import LEVELS, HeldOut, Leaks
 from mt.doctor.shingles import shingles
+from mt.formats.pairs import Pair
 from tests.corpora import pairs
 
 WORDS = st.sampled_from(

@@ -10,7 +10,7 @@ import polib
 import pytest
 
 from mt.config.schema import Langs, PoFile, TmxFile, TsvFile, XliffFile
-from mt.data.readers import read_pairs
+from mt.formats.readers import read_pairs
 from tests import toy
 from tests.runs import mt
 

@@ -38,7 +38,7 @@ def test_imports_point_down() -> None:
     ("module", "line", "complaint"),
     [
         ("errors.py", "import mt.files", "mt.errors is not allowed to import mt.files"),
-        ("model/loss.py", "import mt.data.pairs", "mt.model is not allowed to import mt.data"),
+        ("model/loss.py", "import mt.data.store", "mt.model is not allowed to import mt.data"),
         ("evaluate/metrics.py", "import torch", "mt.evaluate is not allowed to import torch"),
         ("utils.py", "", "mt.utils"),
     ],
@@ -97,8 +97,8 @@ def test_names_say_what_they_know() -> None:
         ("data/europarl/train.en", True),
         ("runs/demo/config.yaml", True),
         ("data/quickstart/train.en", False),
-        ("mt/data/readers.py", False),
-        ("tests/data/test_readers.py", False),
+        ("mt/formats/readers.py", False),
+        ("tests/formats/test_readers.py", False),
     ],
 )
 def test_git_ignores_corpora_and_runs_but_no_source(path: str, ignored: bool) -> None:

@@ -170,7 +170,7 @@ def test_other_pairs_from_the_same_files_are_refused(folder: Path, monkeypatch: 
     made, _ = run(folder)
     pointer = made.pointer.read_bytes()
     shutil.rmtree(folder / "cache")
-    monkeypatch.setattr("mt.data.filters._longer", lambda limit, reason, pair: reason if len(pair.src) > 30 else None)  # noqa: ARG005
+    monkeypatch.setattr("mt.clean.filters._longer", lambda limit, reason, pair: reason if len(pair.src) > 30 else None)  # noqa: ARG005
     for _ in range(2):
         with pytest.raises(RunError, match="this version of mt prepares other pairs from the same files"):
             run(folder, "train.max_updates=4", resume=True)

@@ -16,9 +16,9 @@ from mt.config.schema import Config
 from mt.data.build import Source, build_store
 from mt.data.cachedir import CacheDir
 from mt.data.loader import TrainingData
-from mt.data.pairs import Pair
 from mt.data.store import Store
 from mt.errors import ConfigError, DataError, RunError
+from mt.formats.pairs import Pair
 from mt.rundir import RunDir
 from mt.tokenizer.spm import Tokenizers
 from mt.train.derive import derive, flat, make_plan, same_run

@@ -10,9 +10,9 @@ import torch
 from torch.nn import functional as F
 
 from mt.config.schema import Config
-from mt.data.pairs import Pair
 from mt.errors import DataError
 from mt.evaluate.metrics import score
+from mt.formats.pairs import Pair
 from mt.model.loss import LossOfBatch
 from mt.model.transformer import Transformer
 from mt.train.validate import Validator, better, dev_batches

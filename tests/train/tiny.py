@@ -12,9 +12,9 @@ from torch import Tensor, nn
 
 from mt.config.schema import TrainConfig
 from mt.data.batches import Batch, collate
-from mt.data.pairs import Pair
 from mt.data.plan import Cursor
 from mt.data.store import Example
+from mt.formats.pairs import Pair
 from mt.model.loss import LossOfBatch
 from mt.model.transformer import Transformer
 from mt.train.loop import Plan

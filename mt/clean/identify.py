@@ -6,8 +6,8 @@ from copy import copy
 from functools import cache
 from typing import Any
 
-from mt.data.scripts import scripts_of
-from mt.data.traits import letters_by_script
+from mt.clean.scripts import scripts_of
+from mt.clean.traits import letters_by_script
 from mt.errors import ConfigError
 
 COMMON = frozenset(("ar", "de", "en", "es", "fr", "hi", "it", "ja", "ko", "nl", "pl", "pt", "ru", "sv", "tr", "zh"))

@@ -12,11 +12,11 @@ from lxml import etree
 
 from mt.config.languages import same_language
 from mt.config.schema import Langs
-from mt.data.exchange import Unit
-from mt.data.markup import Element, Tree, child, core, elements, empty, plain, put
-from mt.data.pairs import UNREVIEWED, UNTRANSLATED, Pair, one_line
 from mt.errors import DataError
 from mt.files import open_binary
+from mt.formats.exchange import Unit
+from mt.formats.markup import Element, Tree, child, core, elements, empty, plain, put
+from mt.formats.pairs import UNREVIEWED, UNTRANSLATED, Pair, one_line
 
 NEW = frozenset(("new", "needs-translation"))
 """States of a target that is no translation yet."""

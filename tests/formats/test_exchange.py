@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mt.data.exchange import Kind, Unit, kind_of, lines_of, translated, with_lines
+from mt.formats.exchange import Kind, Unit, kind_of, lines_of, translated, with_lines
 from tests.data.filling import filled, shout, shouted
 
 TEXTS = st.text(st.sampled_from(" \t\n\u00a0\u2028ab."), max_size=12)

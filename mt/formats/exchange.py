@@ -9,7 +9,7 @@ from enum import StrEnum
 from pathlib import PurePath
 from typing import Any, BinaryIO, Protocol, assert_never
 
-from mt.data.pairs import one_line
+from mt.formats.pairs import one_line
 
 PACKED = frozenset((".gz", ".bz2", ".xz", ".zst"))
 
@@ -67,10 +67,10 @@ def kind_of(path: PurePath) -> Kind | None:
 
 def open_document(stream: BinaryIO, name: str, kind: Kind) -> Document:
     """Read a document; a TSV is read later, row by row. `name` is the file in messages. Raises DataError as the readers of corpora do."""
-    from mt.data.po_document import PoDocument
-    from mt.data.tables import TsvDocument
-    from mt.data.tmx import TmxDocument
-    from mt.data.xliff import XliffDocument
+    from mt.formats.po_document import PoDocument
+    from mt.formats.tables import TsvDocument
+    from mt.formats.tmx import TmxDocument
+    from mt.formats.xliff import XliffDocument
 
     match kind:
         case Kind.po:

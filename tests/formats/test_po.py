@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mt.config.schema import PoFile
-from mt.data.pairs import Pair
-from mt.data.plurals import from_header, of_language
-from mt.data.readers import read_pairs
 from mt.errors import DataError
+from mt.formats.pairs import Pair
+from mt.formats.plurals import from_header, of_language
+from mt.formats.readers import read_pairs
 
 CATALOGUE = r"""# German translations for kettle.
 # Copyright (C) 2026 the kettle team

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Collection
 from html.entities import html5
 
-from mt.data.scripts import CASED, SCRIPT_OF
+from mt.clean.scripts import CASED, SCRIPT_OF
 
 WORDS, CHARACTERS = 4, 8  # lengths of the n-grams that are looked at for repetition
 PER_WORD = 15  # a text of one word, or with more characters a word than this, is taken as written without spaces

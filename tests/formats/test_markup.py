@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from mt.config.schema import Corpus, Langs, TmxFile, XliffFile
-from mt.data.pairs import Pair
-from mt.data.readers import read_pairs
 from mt.errors import DataError
+from mt.formats.pairs import Pair
+from mt.formats.readers import read_pairs
 
 TMX = '<tmx version="1.4"><header srclang="en"/><body>\n{}</body></tmx>'
 UNIT = '<tu><tuv xml:lang="en"><seg>{}</seg></tuv><tuv xml:lang="de"><seg>{}</seg></tuv></tu>\n'

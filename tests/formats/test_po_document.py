@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mt.config.schema import Langs
-from mt.data.exchange import Kind
-from mt.data.po_document import folded
 from mt.errors import DataError
+from mt.formats.exchange import Kind
+from mt.formats.po_document import folded
 from tests.data.filling import filled, saved, shout
-from tests.data.test_po import CATALOGUE
+from tests.formats.test_po import CATALOGUE
 
 KETTLE = CATALOGUE.replace("{charset}", "UTF-8")
 TEMPLATE = r"""#, fuzzy

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mt.clean.filters import TextFilters, drop_reason, length_reason
 from mt.config.cleaning import FilterConfig
 from mt.config.schema import Langs
-from mt.data.filters import TextFilters, drop_reason, length_reason
-from mt.data.pairs import Pair
 from mt.errors import ConfigError
+from mt.formats.pairs import Pair
 
 BLANK = st.text(" \t\u00a0\u3000\u2028\x85", max_size=4)
 TEXT = st.text(max_size=30)

@@ -13,10 +13,10 @@ import zstandard
 from datasets import Dataset, DatasetDict, Features, Translation, Value
 
 from mt.config.schema import Fields, HubDataset, JsonlFile, Langs
-from mt.data.hub import hub_fingerprint
-from mt.data.pairs import Pair
-from mt.data.readers import read_pairs
 from mt.errors import DataError
+from mt.formats.hub import hub_fingerprint
+from mt.formats.pairs import Pair
+from mt.formats.readers import read_pairs
 
 LANGS = Langs(src="en", tgt="de")
 SIDES = [{"en": "a\nb", "de": "A"}, {"en": "c", "de": "C\tD"}]
@@ -219,5 +219,5 @@ def test_the_library_is_left_as_it_was(tmp_path: Path) -> None:
 
 
 def test_importing_the_readers_imports_no_datasets() -> None:
-    code = "import sys, mt.data.readers; sys.exit('datasets' in sys.modules or 'torch' in sys.modules)"
+    code = "import sys, mt.formats.readers; sys.exit('datasets' in sys.modules or 'torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

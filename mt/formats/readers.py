@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import assert_never
 
 from mt.config.schema import Corpus, CsvFile, Fields, HubDataset, JsonlFile, Langs, PoFile, TextFiles, TmxFile, TsvFile, XliffFile
-from mt.data.hub import read_hub
-from mt.data.pairs import Pair, choose_fields, counted, flatten, text_of
-from mt.data.po import read_po
-from mt.data.tables import read_csv, read_tsv
-from mt.data.tmx import read_tmx
-from mt.data.xliff import read_xliff
 from mt.errors import DataError
 from mt.files import read_lines, shards
+from mt.formats.hub import read_hub
+from mt.formats.pairs import Pair, choose_fields, counted, flatten, text_of
+from mt.formats.po import read_po
+from mt.formats.tables import read_csv, read_tsv
+from mt.formats.tmx import read_tmx
+from mt.formats.xliff import read_xliff
 
 
 def read_pairs(corpus: Corpus, *, langs: Langs | None = None) -> Iterator[Pair]:

@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mt.config.schema import Corpus, CsvFile, Fields, JsonlFile, Langs, PoFile, TextFiles, TsvFile
-from mt.data.pairs import Pair
-from mt.data.readers import read_held_out, read_pairs
 from mt.errors import DataError
+from mt.formats.pairs import Pair
+from mt.formats.readers import read_held_out, read_pairs
 
 LANGS = Langs(src="en", tgt="de")
 SEGMENTS = st.text(st.sampled_from('"\t\n\r\u2028\x85\v\0 aä') | st.characters(exclude_categories=["Cs"]), max_size=12)

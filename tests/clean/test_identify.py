@@ -8,13 +8,13 @@ from collections.abc import Iterator
 
 import pytest
 
+from mt.clean import identify
+from mt.clean.filters import TextFilters
+from mt.clean.identify import Identifier
 from mt.config.cleaning import FilterConfig
 from mt.config.schema import Langs
-from mt.data import identify
-from mt.data.filters import TextFilters
-from mt.data.identify import Identifier
-from mt.data.pairs import Pair
 from mt.errors import ConfigError
+from mt.formats.pairs import Pair
 
 SENTENCES = {
     "en": "The train to Hamburg leaves at half past nine.",

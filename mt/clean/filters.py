@@ -6,14 +6,14 @@ import re
 from collections.abc import Callable, Iterator, Sized
 from functools import partial
 
+from mt.clean import traits
+from mt.clean.identify import Identifier
+from mt.clean.scripts import scripts_of
+from mt.clean.tally import Tally, table, table_json
 from mt.config.cleaning import FilterConfig
 from mt.config.schema import Langs
-from mt.data import traits
-from mt.data.identify import Identifier
-from mt.data.pairs import EMPTY, Pair, drop_reason
-from mt.data.scripts import scripts_of
-from mt.data.tally import Tally, table, table_json
 from mt.errors import ConfigError
+from mt.formats.pairs import EMPTY, Pair, drop_reason
 
 __all__ = ["EMPTY", "Filter", "Tally", "TextFilters", "drop_reason", "length_reason", "table", "table_json"]
 

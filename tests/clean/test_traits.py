@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mt.data import traits
-from mt.data.scripts import SCRIPT_OF
+from mt.clean import traits
+from mt.clean.scripts import SCRIPT_OF
 
 TEXT = (
     st.text(max_size=60) | st.text(st.characters(max_codepoint=0x24F), max_size=60) | st.text(st.characters(max_codepoint=127), max_size=60)

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from mt.clean.scripts import KNOWN, SCRIPT_OF, scripts_of
 from mt.config.languages import CODES
-from mt.data.scripts import KNOWN, SCRIPT_OF, scripts_of
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, Self
 
-from mt.data.pairs import EMPTY, Pair, drop_reason
 from mt.errors import DataError
+from mt.formats.pairs import EMPTY, Pair, drop_reason
 
 EXAMPLES = 3  # kept of each reason
 READABLE = 100  # characters of a text in an example

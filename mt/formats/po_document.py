@@ -10,11 +10,11 @@ from typing import BinaryIO
 import polib
 
 from mt.config.languages import closeness, language, same_language
-from mt.data.exchange import Unit
-from mt.data.plurals import Plurals, from_header, of_language
-from mt.data.po import FIELD, TEMPLATE_CHARSET, Message, catalogue_of, forms, header_value
 from mt.errors import DataError
 from mt.files import MAX_DOCUMENT_BYTES, read_whole
+from mt.formats.exchange import Unit
+from mt.formats.plurals import Plurals, from_header, of_language
+from mt.formats.po import FIELD, TEMPLATE_CHARSET, Message, catalogue_of, forms, header_value
 
 WIDTH = 79
 """Columns at which gettext's own tools fold strings."""

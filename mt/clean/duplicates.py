@@ -19,8 +19,8 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
-from mt.data.pairs import Pair
 from mt.errors import DataError
+from mt.formats.pairs import Pair
 
 Kind = Literal["exact", "normalised"]
 Hashes = NDArray[np.uint64]

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from mt.config.schema import Langs, TmxFile, XliffFile
-from mt.data.exchange import Kind, lines_of, with_lines
-from mt.data.markup import core, local, plain, put
-from mt.data.readers import read_pairs
 from mt.errors import DataError
+from mt.formats.exchange import Kind, lines_of, with_lines
+from mt.formats.markup import core, local, plain, put
+from mt.formats.readers import read_pairs
 from tests.data.filling import EN_DE, filled, saved, shout, units_of
-from tests.data.test_tmx import MEMORY
-from tests.data.test_xliff import CATALOGUE
+from tests.formats.test_tmx import MEMORY
+from tests.formats.test_xliff import CATALOGUE
 
 TMX = MEMORY.format(encoding="UTF-8")
 

@@ -11,11 +11,11 @@ from lxml import etree
 
 from mt.config.languages import closeness
 from mt.config.schema import Langs
-from mt.data.exchange import Unit
-from mt.data.markup import Element, Tree, child, core, elements, empty, local, plain, put
-from mt.data.pairs import UNTRANSLATED, Pair, listed, one_line
 from mt.errors import DataError
 from mt.files import open_binary
+from mt.formats.exchange import Unit
+from mt.formats.markup import Element, Tree, child, core, elements, empty, local, plain, put
+from mt.formats.pairs import UNTRANSLATED, Pair, listed, one_line
 
 XML_LANG = "{http://www.w3.org/XML/1998/namespace}lang"
 ANY = "*all*"

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
-from mt.data.exchange import Unit
-from mt.data.pairs import Pair, counted, listed, one_line
 from mt.errors import DataError
 from mt.files import decode_lines, read_lines
+from mt.formats.exchange import Unit
+from mt.formats.pairs import Pair, counted, listed, one_line
 
 CSV_FAULTS = {
     "unexpected end of data": "a quote that begins here is never closed",

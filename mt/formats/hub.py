@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mt.config.schema import HubDataset, Langs
-from mt.data.pairs import Pair, choose_fields, flatten, one_line, text_of
 from mt.errors import DataError
 from mt.files import shards
+from mt.formats.pairs import Pair, choose_fields, flatten, one_line, text_of
 
 if TYPE_CHECKING:
     from datasets import Dataset, IterableDataset

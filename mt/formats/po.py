@@ -13,10 +13,10 @@ from typing import Any
 
 import polib
 
-from mt.data.pairs import FUZZY, OBSOLETE, UNTRANSLATED, Pair, counted, one_line
-from mt.data.plurals import Plurals, from_header
 from mt.errors import DataError
 from mt.files import MAX_DOCUMENT_BYTES, decode_lines, open_binary, read_whole
+from mt.formats.pairs import FUZZY, OBSOLETE, UNTRANSLATED, Pair, counted, one_line
+from mt.formats.plurals import Plurals, from_header
 
 FIELD = re.compile(r'(?:#~\s*)?(?:(msgctxt|msgid_plural|msgid|msgstr(?:\[\d\])?)\s*)?"(?:[^"\\]|\\.)*"')
 """A line that is no comment: a keyword with a string, or a string that goes on with one; obsolete or not."""

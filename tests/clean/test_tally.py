@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mt.data.filters import Tally, drop_reason, table, table_json
-from mt.data.pairs import Pair
-from mt.data.tally import EXAMPLES, READABLE, WIDTH
+from mt.clean.filters import Tally, drop_reason, table, table_json
+from mt.clean.tally import EXAMPLES, READABLE, WIDTH
 from mt.errors import DataError
+from mt.formats.pairs import Pair
 
 REASONS = st.lists(st.sampled_from([None, "empty side", "markup", "longer than 9 pieces"]), max_size=20)
 NAMES = st.text(min_size=1, max_size=120).map(lambda name: " ".join(name.split()) or "x")

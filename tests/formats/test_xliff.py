@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from mt.config.schema import Langs, XliffFile
-from mt.data.pairs import Pair
-from mt.data.readers import read_pairs
 from mt.errors import DataError
+from mt.formats.pairs import Pair
+from mt.formats.readers import read_pairs
 
 CATALOGUE = """\
 <?xml version="1.0" encoding="UTF-8"?>

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mt.data import duplicates
-from mt.data.duplicates import Seen, fingerprint, fingerprints, normalised, text_fingerprint
-from mt.data.pairs import Pair
+from mt.clean import duplicates
+from mt.clean.duplicates import Seen, fingerprint, fingerprints, normalised, text_fingerprint
 from mt.errors import DataError
+from mt.formats.pairs import Pair
 
 LETTERS = st.text("abzßéüжщωאبकी한漢か", min_size=1, max_size=20)
 NOISE = st.text("0123456789٣.,;!?'\"()-–…。、「」 \t\u00a0\u3000\u200b👍\ufe0f", max_size=5)
