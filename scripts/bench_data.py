@@ -1,4 +1,4 @@
-"""`bench.py data`: what it takes to prepare a corpus, to go through an epoch of it, and to seek in it, in seconds and in memory.
+"""`bench.py data`: what it takes to check a corpus, to prepare it, to go through an epoch of it, and to seek in it, in seconds and in memory.
 
 Each phase is a process of its own (`bench_data.py PHASE FOLDER`) that does what `mt train` does and prints its figures as JSON. Meanwhile
 the anonymous memory of it and of all processes below it is looked at twenty times a second: the sum of RssAnon, which counts what processes
@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-PHASES = ("tokenizer", "store", "epoch", "seek")
+PHASES = ("check", "tokenizer", "store", "epoch", "seek")
 EVERY = 0.05  # seconds between two looks at the memory
 SEEKS = 5
 CONFIG = """\
@@ -66,6 +66,8 @@ def print_table(sizes: dict[str, Any]) -> None:
     """One row for each size."""
     columns = {
         "pairs": lambda n, _: n,
+        "check s": lambda _, r: f"{r['check']['seconds']:.0f}",
+        " MB": lambda _, r: f"{r['check']['peak_anonymous_mb']:.0f}",
         "tokenizer s": lambda _, r: f"{r['tokenizer']['seconds']:.0f}",
         "MB": lambda _, r: f"{r['tokenizer']['peak_anonymous_mb']:.0f}",
         "store s": lambda _, r: f"{r['store']['seconds']:.0f}",
@@ -184,7 +186,9 @@ def timed(work: Callable[[], Any]) -> tuple[float, Any]:
 
 
 def run_phase(phase: str, folder: Path, *, workers: int) -> dict[str, Any]:
-    """Do what `mt train` does in this phase; its figures."""
+    """Do what `mt data check` or `mt train` does in this phase; its figures."""
+    if phase == "check":
+        return check(folder)
     from mt.config.load import load
     from mt.data.cachedir import CacheDir
     from mt.rundir import RunDir
@@ -212,6 +216,14 @@ def run_phase(phase: str, folder: Path, *, workers: int) -> dict[str, Any]:
         }
     data = inputs.training_data(config, store, tokenizers, workers=workers)
     return epoch(data, seconds) if phase == "epoch" else seeks(data)
+
+
+def check(folder: Path) -> dict[str, Any]:
+    """The data doctor over all of it; what it found, by name."""
+    report = folder / "report.json"
+    command = [sys.executable, "-m", "mt", "data", "check", "--config", str(folder / "bench.yaml"), "--json", str(report)]
+    seconds, done = timed(lambda: subprocess.run(command, stdout=subprocess.DEVNULL, check=False))
+    return {"seconds": seconds, "exit_code": done.returncode, "findings": [f["kind"] for f in json.loads(report.read_bytes())["findings"]]}
 
 
 def epoch(data: Any, opening: float) -> dict[str, Any]:
