@@ -1,4 +1,4 @@
-"""`bench.py data`: what it takes to check a corpus, to prepare it, to go through an epoch of it, and to seek in it, in seconds and in memory.
+"""`bench.py data`: what it takes to check a corpus, prepare it, go through an epoch of it, and seek in it, in seconds and in memory.
 
 Each phase is a process of its own (`bench_data.py PHASE FOLDER`) that does what `mt train` does and prints its figures as JSON. Meanwhile
 the anonymous memory of it and of all processes below it is looked at twenty times a second: the sum of RssAnon, which counts what processes
