@@ -61,10 +61,10 @@ def text_fingerprint(text: str, kind: Kind) -> int:
     return _hash(text if kind == "exact" else normalised(text))
 
 
-def fingerprint(pair: Pair, kind: Kind) -> int:
-    """64 bits that pairs share whose sources and targets are equal, as `text_fingerprint` has it."""
+def fingerprint(pair: Pair, kind: Kind, *, tag: str | None = None) -> int:
+    """64 bits that pairs share whose sources and targets are equal, as `text_fingerprint` has it, and whose tags are the same."""
     src, tgt = (pair.src, pair.tgt) if kind == "exact" else (normalised(pair.src), normalised(pair.tgt))
-    return _hash(tgt, seed=_hash(src))
+    return _hash(tgt, seed=_hash(src, seed=_hash(tag) if tag else 0))
 
 
 def fingerprints(pairs: Iterable[Pair], kind: Kind) -> Hashes:

@@ -22,7 +22,7 @@ class FilterConfig(Stage):
     copies: bool = False
     """Drop pairs whose two sides are equal."""
     duplicates: Literal["exact", "normalised"] | None = None
-    """Drop pairs seen before, in any corpus; normalised: letter case, digits, punctuation and spacing do not count."""
+    """Drop pairs seen before, in any corpus with the same tag; normalised: letter case, digits, punctuation and spacing do not count."""
     scripts: bool = False
     """Drop pairs a side of which is mostly in letters its language is not written in."""
     languages: Share | None = None

@@ -41,6 +41,8 @@ class Source:
     pairs: Iterable[Pair]
     reason: Filter = drop_reason
     """The filters on its text; can be pickled."""
+    tag: str | None = None
+    """The language of the tag before its sources, if there are tags: with another one the same texts are another pair."""
 
 
 class Chunk(NamedTuple):
@@ -69,6 +71,7 @@ class Recipe:
     """What makes rows of pairs; can be pickled."""
 
     reasons: list[Filter]
+    tags: list[str | None]
     tokenizers: Tokenizers
     max_pieces: int | None
     duplicates: Kind | None
@@ -90,13 +93,14 @@ class Recipe:
         kept = np.flatnonzero(fits).tolist()
         pairs, sides = [pairs[row] for row in kept], [[ids[row] for row in kept] for ids in sides]
         unknown = [[np.count_nonzero(row == tokenizer.unk) for row in ids] for ids, tokenizer in zip(sides, self.tokenizers, strict=True)]
+        hashes = [fingerprint(pair, self.duplicates, tag=self.tags[chunk.corpus]) for pair in pairs] if self.duplicates else None
         columns = [pa.array([pair[column] for pair in pairs], type=pa.string()) for column in range(3)]
         return Encoded(
             corpus=chunk.corpus,
             rows=pa.record_batch([*columns, *map(list_array, sides)], schema=SCHEMA),
             lengths_N2=lengths_N2[fits],
             unknown_N=np.array(unknown, dtype=np.int64).sum(axis=0),
-            hashes_N=np.array([fingerprint(pair, self.duplicates) for pair in pairs], dtype=np.uint64) if self.duplicates else None,
+            hashes_N=None if hashes is None else np.array(hashes, dtype=np.uint64),
             dropped=tally,
         )
 
@@ -124,7 +128,7 @@ def build_store(
     duplicates of earlier ones in any corpus. `workers` is the number of processes, None as many as there are cores.
     Raises DataError when nothing is left of a corpus, or the disk is full.
     """
-    recipe = Recipe([source.reason for source in corpora], tokenizers, max_pieces, duplicates)
+    recipe = Recipe([source.reason for source in corpora], [source.tag for source in corpora], tokenizers, max_pieces, duplicates)
     names = [source.name for source in corpora]
     with write_folder(path) as folder, closing(Meter("preparing", say)) as meter:
         encoded = in_order(recipe, in_chunks(corpora, meter), workers=core_count() if workers is None else workers, alone=ALONE)

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from mt.config.directions import langs_of
+from mt.config.directions import langs_of, tag_of
 from mt.config.schema import Config, Corpus, Langs
 from mt.doctor.examine import Examination, Memory
 from mt.doctor.findings import CorpusFacts, Diagnosis, Finding, number
@@ -116,7 +116,9 @@ class Doctor:
         """The examination of one corpus, to be run within; then it is judged, and what is not needed any more is let go."""
         self._say(f"reading {named.name}")
         with LengthLog(folder) as lengths:
-            exam = Examination(named.corpus, named.langs, memory=memory, lengths=lengths, advance=self._advance)
+            exam = Examination(
+                named.corpus, named.langs, tag=tag_of(self._config, named.corpus), memory=memory, lengths=lengths, advance=self._advance
+            )
             yield exam
             self._say(f"looking at the text of {named.name}")
             files = [str(path) for path in named.corpus.paths()] or [named.corpus.called()]

@@ -49,10 +49,10 @@ class Memory:
         kinds = "duplicates", "duplicates_normalised", "same_source", "same_target"
         self._seen = {kind: Seen(folder) for kind in kinds}
 
-    def known(self, src: list[str], tgt: list[str]) -> dict[str, NDArray[np.bool_]]:
-        """By kind: which of these pairs repeat something, (N,); all are known from now on."""
-        exact = [_fingerprints(texts, "exact") for texts in (src, tgt)]
-        loose = [_fingerprints(texts, "normalised") for texts in (src, tgt)]
+    def known(self, src: list[str], tgt: list[str], *, tag: str | None) -> dict[str, NDArray[np.bool_]]:
+        """By kind: which of these pairs repeat something with the same tag, (N,); all are known from now on."""
+        exact = [_fingerprints(texts, "exact", tag) for texts in (src, tgt)]
+        loose = [_fingerprints(texts, "normalised", tag) for texts in (src, tgt)]
         hashes = (_both(*exact), _both(*loose), *exact)
         known = {kind: seen.add(some) for (kind, seen), some in zip(self._seen.items(), hashes, strict=True)}
         known["same_source"] &= ~known["duplicates"]
@@ -67,8 +67,9 @@ class Memory:
             seen.close()
 
 
-def _fingerprints(texts: list[str], kind: Literal["exact", "normalised"]) -> NDArray[np.uint64]:
-    return np.fromiter((text_fingerprint(text, kind) for text in texts), dtype=np.uint64, count=len(texts))
+def _fingerprints(texts: list[str], kind: Literal["exact", "normalised"], tag: str | None) -> NDArray[np.uint64]:
+    hashes = np.fromiter((text_fingerprint(text, kind) for text in texts), dtype=np.uint64, count=len(texts))
+    return hashes ^ np.uint64(text_fingerprint(tag, "exact") if tag else 0)
 
 
 def _both(src: NDArray[np.uint64], tgt: NDArray[np.uint64]) -> NDArray[np.uint64]:
@@ -78,7 +79,9 @@ def _both(src: NDArray[np.uint64], tgt: NDArray[np.uint64]) -> NDArray[np.uint64
 class Examination:
     """One corpus; when `run` has ended, all is there to be judged."""
 
-    def __init__(self, corpus: Corpus, langs: Langs | None, *, memory: Memory, lengths: LengthLog, advance: Advance) -> None:
+    def __init__(
+        self, corpus: Corpus, langs: Langs | None, *, tag: str | None, memory: Memory, lengths: LengthLog, advance: Advance
+    ) -> None:
         self.reading = Reading(corpus, langs, advance)
         self.langs = langs
         self.pairs = 0
@@ -90,7 +93,7 @@ class Examination:
         self.alphabets: list[Counter[str]] = [Counter(), Counter()]
         """Characters of each side, when all have passed."""
         self._name = corpus.called()
-        self._memory = memory
+        self._tag, self._memory = tag, memory
         self._codes_2C = np.zeros((2, CODES), dtype=np.int64)
         self._unusual: list[tuple[NDArray[np.int32], Pair]] = []
 
@@ -155,7 +158,7 @@ class Examination:
 
     def _pairs(self, usable: Usable, block: Block) -> None:
         """Note what repeats, and copies."""
-        for kind, known_N in self._memory.known(usable.src, usable.tgt).items():
+        for kind, known_N in self._memory.known(usable.src, usable.tgt, tag=self._tag).items():
             self._note(kind, None, (usable.rows[i] for i in np.flatnonzero(known_N)), block)
         equal = (row for row, src, tgt in zip(usable.rows, usable.src, usable.tgt, strict=True) if src.strip() == tgt.strip())
         self._note("copies", None, equal, block)

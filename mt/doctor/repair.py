@@ -25,6 +25,7 @@ import numpy as np
 
 from mt.clean.duplicates import Seen, fingerprint
 from mt.clean.filters import TextFilters
+from mt.config.directions import tag_of
 from mt.config.schema import Config
 from mt.doctor.characters import SEPARATORS
 from mt.doctor.doctor import NamedCorpus, Say, named_corpora, silent
@@ -104,7 +105,7 @@ def repair(config: Config, prefix: Path, diagnosis: Diagnosis, *, advance: Advan
 def _clean(named: NamedCorpus, config: Config, copy: _Copy, seen: Seen, held_out: HeldOut, advance: Advance) -> None:
     """Pass on one corpus, pair by pair, to what is kept and what is dropped."""
     filters = TextFilters(config.data.filters, named.langs)
-    kind = config.data.filters.duplicates or "exact"
+    kind, tag = config.data.filters.duplicates or "exact", tag_of(config, named.corpus)
     reading = Reading(named.corpus, named.langs, advance, lambda pair: copy.drop(named.name, pair, str(pair.flaw)))
     for block in reading.blocks():
         pairs: list[Pair] = []
@@ -113,7 +114,7 @@ def _clean(named: NamedCorpus, config: Config, copy: _Copy, seen: Seen, held_out
                 copy.drop(named.name, pair, reason)
             else:
                 pairs.append(clean)
-        known = seen.add(np.array([fingerprint(pair, kind) for pair in pairs], dtype=np.uint64))
+        known = seen.add(np.array([fingerprint(pair, kind, tag=tag) for pair in pairs], dtype=np.uint64))
         leaking = set(Leaks(held_out).look([pair.src for pair in pairs], [pair.tgt for pair in pairs], pairs.__getitem__))
         for row, pair in enumerate(pairs):
             if known[row] or row in leaking:

@@ -95,7 +95,7 @@ def facts_of(corpus: Corpus, config: Config, prints: dict[str, str]) -> dict[str
 def training_sources(config: Config) -> list[Source]:
     """The training corpora with their filters. Raises ConfigError where a filter needs what is not there."""
     return [
-        Source(corpus.called(), read_pairs(corpus, langs=langs), TextFilters(config.data.filters, langs))
+        Source(corpus.called(), read_pairs(corpus, langs=langs), TextFilters(config.data.filters, langs), tag_of(config, corpus))
         for corpus in config.data.train
         for langs in [langs_of(config, corpus)]
     ]
@@ -165,6 +165,7 @@ def obtain_store(config: Config, cache: CacheDir, prints: dict[str, str], tokeni
         "corpora": [facts_of(corpus, config, prints) for corpus in config.data.train],
         "filters": config.data.filters.model_dump(),
         "max_pieces": config.data.max_pieces,
+        "tags": tags(config),
         "tokenizers": [tokenizer.fingerprint for tokenizer in tokenizers],
         "version": FORMAT,
     }

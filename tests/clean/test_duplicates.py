@@ -70,6 +70,14 @@ def test_what_moves_to_the_other_side_makes_another_pair(kind: Any) -> None:
     assert len(set(hashes.tolist())) == len(pairs)
 
 
+@pytest.mark.parametrize("kind", ["exact", "normalised"])
+def test_another_tag_makes_another_pair(kind: Any) -> None:
+    pair = Pair("Berlin", "Berlin", "a:1")
+    hashes = [fingerprint(pair, kind, tag=tag) for tag in ("de", "fr", None)]
+    assert len(set(hashes)) == 3
+    assert fingerprint(pair._replace(origin="b:2"), kind, tag="fr") == hashes[1]
+
+
 # ── the set ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 HASHES = st.integers(0, 40) | st.integers(2**64 - 40, 2**64 - 1) | st.integers(0, 2**64 - 1)

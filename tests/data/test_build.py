@@ -73,6 +73,13 @@ def test_duplicates_are_dropped_wherever_the_first_one_is(tmp_path: Path, monkey
     assert build(tmp_path / "all", [a, b, a]) == ["corpus 1: kept 3 of 3 pairs"]
 
 
+def test_the_same_texts_with_another_tag_are_no_duplicates(tmp_path: Path) -> None:
+    a, b, c = pairs(*toy.sentences(3))
+    corpora = [Source(tag, chosen, tag=tag) for tag, chosen in (("de", [a, b]), ("fr", [a, c, a]), ("de", [b, c]))]
+    build_store(tmp_path / "train", corpora, toy.tokenizers(), max_pieces=None, duplicates="exact", workers=1)
+    assert list(Store(tmp_path / "train").pairs()) == [a, b, a, c, c]
+
+
 def test_a_corpus_of_which_nothing_is_left(tmp_path: Path) -> None:
     a, b = pairs(*toy.sentences(2))
     with pytest.raises(DataError, match="^corpus 2: kept 0 of 1 pair .1 duplicate.; "):

@@ -84,6 +84,16 @@ def test_rows_and_unknown_languages(tmp_path: Path) -> None:
     assert (tmp_path / "clean.dropped.tsv").read_text(encoding="utf-8") == "x.tsv:2\twrong number of columns\tbroken\t\n"
 
 
+@pytest.mark.parametrize(("tags", "repeated"), [("auto", 0), ("false", 60)])
+def test_the_same_texts_in_another_language_are_repeated_only_without_tags(tmp_path: Path, tags: str, repeated: int) -> None:
+    write(tmp_path, "train", GOOD)
+    both = ", ".join(f"{{src: train.en, tgt: train.de, name: {lang}, langs: {{src: en, tgt: {lang}}}}}" for lang in ("de", "fr"))
+    path = config(tmp_path, train=both)
+    found = Doctor(load(path, [f"data.tags={tags}"]).config).examine()
+    assert [facts.counts["duplicates"] for facts in found.corpora] == [0, repeated]
+    assert fix(path, tmp_path / "clean", f"data.tags={tags}")[1].startswith(f"fr: {60 - repeated} of 60 pairs")
+
+
 def test_sides_that_do_not_belong_together_are_not_copied(tmp_path: Path) -> None:
     path = config(tmp_path, train=write(tmp_path, "train", GOOD))
     with (tmp_path / "train.de").open("a", encoding="utf-8") as file:

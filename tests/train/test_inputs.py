@@ -245,6 +245,17 @@ def test_a_missing_file_is_told_before_anything_is_made(folder: Path, made: list
     assert made == []
 
 
+def test_duplicates_are_told_by_the_target_language_where_it_has_a_tag(folder: Path) -> None:
+    """The model is shown the tag: the same two texts, in French as in German, are two things to learn."""
+    texts = f"src: {folder}/train.src, tgt: {folder}/train.trg"
+    german, french = (f"{{{texts}, name: {lang}, langs: {{src: en, tgt: {lang}}}}}" for lang in ("de", "fr"))
+    corpora, drop = f"data.train=[{german}, {french}]", "data.filters.duplicates=exact"
+    tagged, _ = run(folder, corpora, drop, "data.tags=auto")
+    assert len(open_store(tagged)) == 2 * 40
+    with pytest.raises(DataError, match="fr: kept 0 of 40 pairs .40 duplicate"):
+        run(folder, corpora, drop, "data.tags=false", name="untagged")
+
+
 def test_weights_and_temperature_are_those_of_the_run(folder: Path) -> None:
     two = f"data.train.1={{src: {folder}/valid.src, tgt: {folder}/valid.trg}}"
     made, _ = run(folder, two, "data.train.1.weight=2.5")
