@@ -41,8 +41,8 @@ def data_of_run(path: Path, overrides: Sequence[str], *, say: Say) -> TrainingDa
     run.require()
     frozen, config = load(run.config).config, load(run.config, overrides).config
     tokenizers = load_tokenizers(run, joint=frozen.tokenizer.joint)
-    store = find_store(frozen, run, CacheDir(frozen.data.cache), tokenizers, say=say)
     refuse_other_pairs(config, frozen, run)
+    store = find_store(frozen, run, CacheDir(config.data.cache), tokenizers, say=say)
     return training_data(config, store, tokenizers)
 
 
@@ -50,6 +50,7 @@ def refuse_other_pairs(config: Config, frozen: Config, run: RunDir) -> None:
     """Raise ConfigError where settings ask for other pairs, or other pieces, than a run was prepared with."""
     kept = {"data.train": "train", "data.filters": "filters", "data.max_pieces": "max_pieces", "data.tags": "tags"}
     changed = [name for name, field in kept.items() if getattr(config.data, field) != getattr(frozen.data, field)]
+    changed += ["langs"] if config.langs != frozen.langs else []
     fixed = {"sample"}
     changed += ["tokenizer"] if config.tokenizer.model_dump(exclude=fixed) != frozen.tokenizer.model_dump(exclude=fixed) else []
     if changed:
@@ -60,5 +61,6 @@ def first_pairs(data: TrainingData, *, epoch: int, count: int) -> Iterator[str]:
     """The first pairs of an epoch (from 0), in the order they are trained on."""
     examples = ((place, example) for place, _ in data.order.cursors(Cursor(epoch)) for example in data.examples(place))
     for place, example in islice(examples, count):
-        yield f"{example.pair.origin}  epoch {epoch + 1}, batch {place.batch + 1}{f' of window {place.window + 1}' if place.window else ''}"
+        window = f" of window {place.window + 1}" if place.window else ""
+        yield f"{example.pair.origin}  epoch {place.epoch + 1}, batch {place.batch + 1}{window}"
         yield from shown(example, data.tokenizers)

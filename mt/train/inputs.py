@@ -237,6 +237,7 @@ def find_store(config: Config, run: RunDir, cache: CacheDir, tokenizers: Tokeniz
         if not file.exists():
             where = f"the prepared pairs are no longer in {before['path']}, nor is {file} to make them again"
             raise RunError(f"{run.path}: cannot resume, {where}; put the file back")
+    check_sources(run, cache)
     say(f"{run.path}: the prepared pairs are no longer in {before['path']}, making them again")
     store = obtain_store(config, cache, fingerprints(config, cache), tokenizers, say=say)
     if not same_pairs(pointer_to(store), before):
