@@ -7,15 +7,16 @@ r"""Noise on training pairs, off by default: on the text, then on how it is cut 
 | sub-words sampled | `tokenizer.sample` | the sides it names |
 | pieces left out, pieces unknown, pieces out of order | `token_drop`, `token_mask`, `local_shuffle` | source |
 
-All chance of a pair comes from a generator of its own, seeded with (seed, epoch, index of the pair), of which only `random()` is used,
-as Python keeps what that gives for a seed: a pair is the same whatever batch, worker or machine it is in. Declared symbols
-(`tokenizer.symbols`) keep their letters. No side is ever emptied, and a pair that would be longer than `max_pieces` stays as it was.
+All chance of a pair comes from one generator (`pair_rng`), seeded with (seed, epoch, draw); a draw is a pair and which pass over it.
+Only `random()` is used of it, as Python keeps what that gives for a seed: a pair is the same whatever batch, worker or machine it is
+in, and another one each time it comes in an epoch. Declared symbols (`tokenizer.symbols`) keep their letters.
+No side is ever emptied, and a pair that would be longer than `max_pieces` stays as it was.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from random import Random
 
 from mt.config.schema import AugmentConfig, BpeDropout, Sample
@@ -61,11 +62,11 @@ class Augmenter:
         self.active = sample is not None or cfg != AugmentConfig()
         """Whether there is any noise at all."""
 
-    def __call__(self, examples: Sequence[Example], indices: Iterable[int], *, epoch: int) -> list[Example]:
-        """The examples, which have these places in the store, as they are in an epoch (from 0); `noise` of each names what was done."""
+    def __call__(self, examples: Sequence[Example], *, epoch: int) -> list[Example]:
+        """The examples as their draws are in an epoch (from 0); `noise` of each names what was done."""
         if not self.active:
             return list(examples)
-        rngs = [pair_rng(self.seed, epoch, index) for index in indices]
+        rngs = [pair_rng(self.seed, epoch, example.draw) for example in examples]
         drafts = self._with_text_noise(examples, rngs)
         for side in range(2):
             self._sample(drafts, rngs, side)
@@ -132,9 +133,9 @@ class _Draft:
         return plain._replace(src_ids=self.ids[0], tgt_ids=self.ids[1], noise=tuple(self.noise))
 
 
-def pair_rng(seed: int, epoch: int, index: int) -> Random:
-    """The generator of a pair in an epoch; the three numbers, none negative, are the seed, whole (each of the last two below 2^64)."""
-    return Random(seed << 128 | epoch << 64 | index)
+def pair_rng(seed: int, epoch: int, draw: int) -> Random:
+    """The generator of a draw in an epoch; the three numbers, none negative, are the seed, whole (each of the last two below 2^64)."""
+    return Random(seed << 128 | epoch << 64 | draw)
 
 
 # ── text ────────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -82,7 +82,7 @@ class TrainingData(Dataset[Batch]):
         """The pairs of a batch as the model will see them: each is a function of the settings, the epoch and its draw."""
         examples = self.store.take(self.order.batches(place.epoch, place.window)[place.batch])
         if self.augment:
-            examples = self.augment(examples, [example.draw for example in examples], epoch=place.epoch)
+            examples = self.augment(examples, epoch=place.epoch)
         if self.tags is None:
             return examples
         return [example._replace(tag=self.tags[example.corpus]) for example in examples]

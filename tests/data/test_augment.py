@@ -1,4 +1,4 @@
-"""Noise: how often, how far, of what, and that nothing but (seed, epoch, index of the pair) decides it."""
+"""Noise: how often, how far, of what, and that nothing but (seed, epoch, draw) decides it."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 import regex
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -55,7 +56,7 @@ def tokenizers(kind: Any = "bpe", *, cases: bool = True) -> Tokenizers:
 def examples(count: int = COUNT, *, shortest: int = 3, of: Tokenizers | None = None) -> list[Example]:
     src, tgt = of or tokenizers()
     pairs = [Pair(s, toy.translation(s), f"train.src:{n}") for n, s in enumerate(toy.sentences(count, shortest=shortest), 1)]
-    return [Example(pair, src.encode(pair.src), tgt.encode(pair.tgt)) for pair in pairs]
+    return [Example(pair, src.encode(pair.src), tgt.encode(pair.tgt), draw) for draw, pair in enumerate(pairs)]
 
 
 def augmenter(
@@ -66,7 +67,7 @@ def augmenter(
 
 
 def seen(found: Augmenter, *, epoch: int = 0, count: int = COUNT) -> list[Example]:
-    return found(examples(count), range(count), epoch=epoch)
+    return found(examples(count), epoch=epoch)
 
 
 def assert_rate(count: int, of: int, p: float) -> None:
@@ -194,7 +195,7 @@ def test_letter_case_and_punctuation_come_as_often_as_they_should() -> None:
 def test_letters_without_pieces_are_left_in_their_case() -> None:
     own = tokenizers(cases=False)
     plain = examples(of=own)[:100]
-    found = augmenter(AugmentConfig(upper_case=0.5, strip_punctuation=0.5), of=own)(plain, range(100), epoch=0)
+    found = augmenter(AugmentConfig(upper_case=0.5, strip_punctuation=0.5), of=own)(plain, epoch=0)
     assert not any(own.src.unk in ids for one in found for ids in (one.src_ids, one.tgt_ids))
     assert {one.noise for one in found} == {(), ("strip_punctuation",)}
 
@@ -275,8 +276,8 @@ def test_sampled_pieces_spell_the_noisy_text(kind: str, sides: Any) -> None:
     sample = SAMPLES[kind].model_copy(update={"sides": sides})
     cfg = AugmentConfig(upper_case=0.3)
     plain = examples(of=of)[:200]
-    found = augmenter(cfg, sample=sample, of=of)(plain, range(200), epoch=0)
-    usual = augmenter(cfg, of=of)(plain, range(200), epoch=0)
+    found = augmenter(cfg, sample=sample, of=of)(plain, epoch=0)
+    usual = augmenter(cfg, of=of)(plain, epoch=0)
     for side, ids, tokenizer in ("src", 1, of.src), ("tgt", 2, of.tgt):
         assert [tokenizer.decode(one[ids]) for one in found] == [tokenizer.decode(one[ids]) for one in usual]
         changed = sum(one[ids] != other[ids] for one, other in zip(found, usual, strict=True))
@@ -295,25 +296,36 @@ BPE = BpeDropout(bpe_dropout=0.2)
 @given(order=st.permutations(range(12)), cut=st.integers(0, 12))
 def test_a_pair_is_the_same_in_any_company(order: list[int], cut: int) -> None:
     augment, plain = augmenter(EVERYTHING, sample=BPE), examples()[:12]
-    together = augment(plain, range(12), epoch=3)
+    together = augment(plain, epoch=3)
     apart: dict[int, Example] = {}
     for places in (order[:cut], order[cut:]):
-        apart |= dict(zip(places, augment([plain[i] for i in places], places, epoch=3), strict=True))
+        apart |= dict(zip(places, augment([plain[i] for i in places], epoch=3), strict=True))
     assert [apart[i] for i in range(12)] == together
 
 
-def test_seed_epoch_and_index_each_matter() -> None:
-    plain = [examples()[0]] * 100
-    first = augmenter(EVERYTHING, sample=BPE)(plain, range(100), epoch=0)
-    assert first == augmenter(EVERYTHING, sample=BPE)(plain, range(100), epoch=0)
+def test_seed_epoch_and_draw_each_matter() -> None:
+    one = examples()[0]
+    plain, later = ([one._replace(draw=draw) for draw in range(start, start + 100)] for start in (0, 100))
+    first = augmenter(EVERYTHING, sample=BPE)(plain, epoch=0)
+    assert first == augmenter(EVERYTHING, sample=BPE)(plain, epoch=0)
     others = [
-        augmenter(EVERYTHING, sample=BPE, seed=2)(plain, range(100), epoch=0),
-        augmenter(EVERYTHING, sample=BPE)(plain, range(100), epoch=1),
-        augmenter(EVERYTHING, sample=BPE)(plain, range(100, 200), epoch=0),
+        augmenter(EVERYTHING, sample=BPE, seed=2)(plain, epoch=0),
+        augmenter(EVERYTHING, sample=BPE)(plain, epoch=1),
+        augmenter(EVERYTHING, sample=BPE)(later, epoch=0),
     ]
     for other in others:
         assert sum(one[1:3] != another[1:3] for one, another in zip(first, other, strict=True)) > 80
     assert len({tuple(one.src_ids) for one in first}) > 80
+
+
+def test_all_chance_is_that_of_the_one_generator(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where it gives the same numbers to all, equal pairs become equal; and the generators that others share are not touched."""
+    alike = [examples()[0]._replace(draw=draw) for draw in range(50)]
+    before = random.getstate(), np.random.get_state()[1].tolist(), torch.get_rng_state().tolist()  # type: ignore[index]
+    assert len({tuple(one.src_ids) for one in augmenter(EVERYTHING, sample=BPE)(alike, epoch=0)}) > 40
+    assert (random.getstate(), np.random.get_state()[1].tolist(), torch.get_rng_state().tolist()) == before  # type: ignore[index]
+    monkeypatch.setattr("mt.data.augment.pair_rng", lambda seed, epoch, draw: random.Random(5))  # noqa: ARG005
+    assert len({tuple(one.src_ids) for one in augmenter(EVERYTHING, sample=BPE)(alike, epoch=0)}) == 1
 
 
 def independent(*numbers: int) -> Sequence[float]:
@@ -350,11 +362,11 @@ def test_a_pair_that_would_be_too_long_stays_as_it_was() -> None:
 
 def test_a_pair_never_loses_its_last_piece() -> None:
     word = Example(Pair("bage", "depe", "x:1"), tokenizers().src.encode("b"), tokenizers().tgt.encode("d"))
-    found = augmenter(AugmentConfig(token_drop=1))([word] * 5, range(5), epoch=0)
+    found = augmenter(AugmentConfig(token_drop=1))([word._replace(draw=draw) for draw in range(5)], epoch=0)
     assert all(len(one.src_ids) == 1 for one in found)
 
 
 def test_without_settings_there_is_no_noise() -> None:
     augment = augmenter()
     assert not augment.active
-    assert augment(examples(3), range(3), epoch=1) == examples(3)
+    assert augment(examples(3), epoch=1) == examples(3)

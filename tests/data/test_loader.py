@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections import Counter
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -288,6 +289,66 @@ def test_noise_does_not_depend_on_the_batch(store: Store) -> None:
             assert [unpadded(ids) for ids in row] == whole[origin]
         if after.epoch == 3:
             break
+
+
+# ── everything at once ──────────────────────────────────────────────────────────────────────────────────────────────
+
+EVERYTHING = AugmentConfig.model_validate(
+    {"token_drop": 0.1, "token_mask": 0.1, "local_shuffle": {"probability": 0.5}, "upper_case": 0.2, "strip_punctuation": 0.3}
+)
+
+
+@pytest.fixture(scope="module")
+def two(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    """A store of two corpora, the second the first one turned round."""
+    texts = [(source, toy.translation(source)) for source in toy.sentences(COUNT)]
+    corpora = [Source("there", [Pair(*text, f"there:{n}") for n, text in enumerate(texts)])]
+    corpora += [Source("back", [Pair(*text[::-1], f"back:{n}") for n, text in enumerate(texts)])]
+    path = tmp_path_factory.mktemp("two") / "train"
+    build_store(path, corpora, toy.tokenizers(), max_pieces=None)
+    return Store(path)
+
+
+def every_row(two: Store, *, size: int = 1, ranks: int = 1, epoch: int = 1, **settings: Any) -> Counter[tuple[str, tuple[int, ...], ...]]:
+    """Origin, source and gold of each pair that the ranks see in an epoch, and how often; the second corpus comes twice."""
+    spans = [replace(span, weight=weight) for span, weight in zip(two.spans, (1, 2), strict=True)]
+    given = {"noise": EVERYTHING, "sample": BpeDropout(bpe_dropout=0.3), "tags": [7, 9], "spans": spans, "max_pieces": 60, **settings}
+    found = Counter[tuple[str, tuple[int, ...], ...]]()
+    for rank in range(ranks):
+        for micro in epoch_of(training_data(two, rank=rank, ranks=ranks, **given), size=size, epoch=epoch):
+            for batch in micro:
+                sides = (batch.src_BS.tolist(), batch.gold_BT.tolist())
+                found.update((origin, *(tuple(unpadded(ids)) for ids in row)) for origin, *row in zip(batch.origins, *sides, strict=False))
+    return found
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"workers": 2},
+        {"ranks": 2, "size": 3},
+        {"workers": 2, "ranks": 2, "size": 2, "budget": 60},
+        {"budget": 10**6, "window": 10**6},
+        {"budget": 60, "size": 5},
+    ],
+    ids=str,
+)
+def test_each_pair_is_seen_as_often_as_it_should_with_the_same_noise(two: Store, settings: dict[str, Any]) -> None:
+    """Neither workers, ranks nor the size of batches and updates change which ids a pair has, with noise and tags."""
+    found = every_row(two, **settings)
+    assert Counter(origin for origin, *_ in found.elements()) == {
+        f"{name}:{n}": c for name, c in (("there", 1), ("back", 2)) for n in range(COUNT)
+    }
+    assert {(origin.split(":")[0], source[0]) for origin, source, _ in found} == {("there", 7), ("back", 9)}
+    assert found == every_row(two)
+
+
+def test_a_pair_that_comes_twice_has_another_noise_each_time_and_in_each_epoch(two: Store) -> None:
+    first, second = (every_row(two, epoch=epoch) for epoch in (0, 1))
+    assert sum(count for row, count in first.items() if row[0].startswith("back")) == 2 * COUNT
+    twice = Counter(origin for origin, *_ in first)  # different rows
+    assert sum(twice[f"back:{n}"] == 2 for n in range(COUNT)) > 90
+    assert len(first & second) < 10
 
 
 # ── target languages ────────────────────────────────────────────────────────────────────────────────────────────────
