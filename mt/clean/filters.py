@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sized
+from collections.abc import Callable, Collection, Iterator, Sized
 from functools import partial
 
 from mt.clean import traits
@@ -15,7 +15,7 @@ from mt.config.schema import Langs
 from mt.errors import ConfigError
 from mt.formats.pairs import EMPTY, Pair, drop_reason
 
-__all__ = ["EMPTY", "Filter", "Tally", "TextFilters", "drop_reason", "length_reason", "table", "table_json"]
+__all__ = ["EMPTY", "Filter", "Tally", "TextFilters", "drop_reason", "in_other_script", "length_reason", "table", "table_json"]
 
 Filter = Callable[[Pair], str | None]
 """The reason to drop a pair, or None."""
@@ -130,17 +130,23 @@ _ADDRESS = re.compile(r"[A-Za-z0-9]+(?:[./@_:\\]+[A-Za-z0-9][A-Za-z0-9~?=&%#+-]*
 _LATIN_WORD = re.compile("[A-Za-z\u00c0-\u024f]+")
 
 
-def _in_other_script(side: int, scripts: tuple[str, ...], reason: str, pair: Pair) -> str | None:
-    """More than half of the letters are foreign. Names and addresses in Latin letters do not count where there are letters beside them."""
-    text = _text(pair, side)
+def in_other_script(text: str, partner: str, scripts: Collection[str]) -> bool:
+    """More than half of the letters are foreign. Names and addresses in Latin letters do not count where there are letters beside them.
+
+    A name is what stands in the partner, too.
+    """
     foreign = traits.foreign_share(text, scripts)
     if foreign <= 0.5 or traits.letters_by_script(text).total() < FEWEST_LETTERS:
-        return None
+        return False
     if foreign < 1 and "Latin" not in scripts:
-        names = {word for word in _LATIN_WORD.findall(_text(pair, 1 - side)) if not word.islower()}  # the same ones on the other side
+        names = {word for word in _LATIN_WORD.findall(partner) if not word.islower()}
         own = _LATIN_WORD.sub(lambda word: " " if word[0] in names else word[0], _ADDRESS.sub(" ", text))
-        return reason if traits.foreign_share(own, scripts) > 0.5 else None
-    return reason
+        return traits.foreign_share(own, scripts) > 0.5
+    return True
+
+
+def _in_other_script(side: int, scripts: tuple[str, ...], reason: str, pair: Pair) -> str | None:
+    return reason if in_other_script(_text(pair, side), _text(pair, 1 - side), scripts) else None
 
 
 def _in_other_language(side: int, identifier: Identifier, lang: str, limit: float, reason: str, pair: Pair) -> str | None:

@@ -6,56 +6,60 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
-from functools import partial
 from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
 
 from mt.clean import traits
+from mt.clean.filters import in_other_script
 from mt.clean.identify import Identifier
 from mt.clean.scripts import scripts_of
 from mt.config.schema import Langs
 from mt.doctor.findings import Spots
-from mt.doctor.reading import Places
+from mt.doctor.reading import Place, Places
 from mt.errors import ConfigError
 from mt.formats.pairs import Pair
 
 MOST = 200_000
 """Pairs of a sample; of a corpus that has no more it is all."""
+MOST_CHARACTERS = 100_000_000
+"""Characters of a sample: of a corpus of paragraphs it has fewer pairs."""
 USUAL_SCRIPT = 0.05
-"""Where the language is not known, a script that this share of the lines is mostly in belongs to the side."""
+"""Where the languages are not named, a script that this share of the lines is mostly in belongs to the side."""
 IDENTIFIED = 1000
 """Pairs whose languages are looked at; one takes as long as all other checks of a hundred."""
 SURE = 0.9
 """Probability from which a line is said to be in another language."""
 EVIDENCE = 10
 """Lines that must show something or its contrary before anything is said of a side."""
-LETTERS = 4
-"""A text with fewer letters says nothing about its script."""
 _DIGIT = re.compile(r"\d")
 
 
 class Sample:
     """A uniform sample without replacement (Vitter 1985, algorithm R): the same one each time."""
 
-    def __init__(self, most: int = MOST) -> None:
-        self._most = most
+    def __init__(self, most: int = MOST, most_characters: int = MOST_CHARACTERS) -> None:
+        self._most, self._most_characters = most, most_characters
+        self._characters = 0
         self.seen = 0
         """Pairs it was chosen from."""
-        self._kept: list[tuple[int, Places, int, str, str]] = []
+        self._kept: list[tuple[int, Place, str, str]] = []
         self._rng = np.random.default_rng(1)
 
     def add(self, src: list[str], tgt: list[str], rows: list[int], places: Places) -> None:
         """Take some of these pairs; `rows` are their rows in `places`."""
         free = max(0, min(len(src), self._most - self.seen))
-        for i in range(free):
-            self._kept.append((self.seen + i, places, rows[i], src[i], tgt[i]))
+        self._kept += [(self.seen + i, places.one(rows[i]), src[i], tgt[i]) for i in range(free)]
+        self._characters += sum(map(len, src[:free])) + sum(map(len, tgt[:free]))
         later = np.arange(free, len(src))
         slots = self._rng.integers(0, self.seen + later + 1)
         for i, slot in zip(later[slots < self._most].tolist(), slots[slots < self._most].tolist(), strict=True):
-            self._kept[slot] = (self.seen + i, places, rows[i], src[i], tgt[i])
+            self._characters += len(src[i]) + len(tgt[i]) - sum(map(len, self._kept[slot][2:]))
+            self._kept[slot] = (self.seen + i, places.one(rows[i]), src[i], tgt[i])
         self.seen += len(src)
+        while self._characters > self._most_characters and len(self._kept) > 1:
+            self.thin()
 
     def __len__(self) -> int:
         return len(self._kept)
@@ -63,13 +67,15 @@ class Sample:
     def pairs(self) -> Iterator[tuple[Pair, Callable[[int], str]]]:
         """The pairs in the order of the corpus, and what gives the place of each side."""
         self._kept.sort(key=lambda kept: kept[0])
-        for _, places, row, src, tgt in self._kept:
-            yield Pair(src, tgt, ""), partial(places.of, row)
+        for _, place, src, tgt in self._kept:
+            yield Pair(src, tgt, ""), place.of
 
     def thin(self) -> None:
-        """Forget every other pair."""
+        """Forget every other pair; from now on there will be no more than are left."""
         self._kept.sort(key=lambda kept: kept[0])
         del self._kept[1::2]
+        self._most = len(self._kept)
+        self._characters = sum(len(src) + len(tgt) for _, _, src, tgt in self._kept)
 
 
 class Look(NamedTuple):
@@ -89,8 +95,9 @@ def looks(sample: Sample, langs: Langs | None) -> Iterator[Look]:
     yield _numbers(sample)
     for side in (0, 1):
         yield from _evidence(sample, side)
-        expected = scripts_of((langs.src, langs.tgt)[side]) if langs else None
-        yield _scripts(sample, side, expected)
+        expected = scripts_of((langs.src, langs.tgt)[side]) if langs else _usual_scripts(sample, side)
+        if expected is not None:
+            yield _scripts(sample, side, expected)
     if langs:
         yield from _languages(sample, langs)
 
@@ -123,14 +130,17 @@ def _evidence(sample: Sample, side: int) -> Iterator[Look]:
             yield Look(kind, side, spots[kind], telling[kind], telling[kind] < len(sample))
 
 
-def _scripts(sample: Sample, side: int, expected: Collection[str] | None) -> Look:
-    """Lines mostly in letters that are not of the side's scripts: those its language is written in, or those usual in the sample."""
-    if expected is None:
-        found = Counter(traits.script(pair.sides[side]) for pair, _ in sample.pairs())
-        expected = {script for script, count in found.items() if script and count >= USUAL_SCRIPT * len(sample)}
+def _usual_scripts(sample: Sample, side: int) -> Collection[str]:
+    """Those that enough lines are mostly in."""
+    found = Counter(traits.script(pair.sides[side]) for pair, _ in sample.pairs())
+    return {script for script, count in found.items() if script and count >= USUAL_SCRIPT * len(sample)}
+
+
+def _scripts(sample: Sample, side: int, expected: Collection[str]) -> Look:
+    """Lines mostly in letters of other scripts than these."""
     spots = Spots()
     for pair, place in sample.pairs():
-        if traits.foreign_share(pair.sides[side], expected) > 0.5 and traits.letters_by_script(pair.sides[side]).total() >= LETTERS:
+        if in_other_script(pair.sides[side], pair.sides[1 - side], expected):
             spots.add(place(side), pair.src, pair.tgt)
     return Look("script", side, spots, len(sample))
 
