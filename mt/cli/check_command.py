@@ -33,7 +33,7 @@ def check(
     langs: Annotated[str | None, typer.Option(metavar="en-de", help="Its languages.  [default: by the files' suffixes]")] = None,
     model: Annotated[Path | None, typer.Option(metavar="RUN", help="Ask this run's tokenizer, instead of one made from a sample.")] = None,
     json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write all as JSON; - prints nothing else.")] = None,
-    html_file: Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write a page with examples.")] = None,
+    html_file: Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write a page with examples; - as above.")] = None,
     fix: Annotated[
         Path | None, typer.Option(metavar="PREFIX", help="Write a clean copy of the training data, and what was left out.")
     ] = None,
@@ -51,17 +51,13 @@ def check(
     mt data check --config my.yaml --html report.html
     """
     settings = _settings(config, overrides, src, tgt, langs)
-    for path in (json_file, html_file, fix):
-        if path and path != DASH and not path.parent.is_dir():
-            raise DataError(f"{path}: there is no folder {path.parent}")  # before the work, not after it
+    _places_to_write(settings, json_file, html_file, fix)  # before the work, not after it
 
     from mt.doctor.doctor import Doctor, size
     from mt.doctor.kinds import Severity
     from mt.doctor.pieces import of_run
-    from mt.doctor.repair import refuse_inputs, repair
+    from mt.doctor.repair import repair
 
-    if fix:
-        refuse_inputs(settings, fix)
     tokenizers = of_run(model) if model else None
     total = size(settings)
     with Progress.shown(total) as progress:
@@ -117,12 +113,30 @@ def _languages(text: str) -> Langs:
     return Langs(src=codes[0], tgt=codes[1])
 
 
+def _places_to_write(settings: Config, json_file: Path | None, html_file: Path | None, fix: Path | None) -> None:
+    """Raise MTError for a report or a copy that could not be written, or would be written over something dear."""
+    from mt.doctor.doctor import inputs
+    from mt.doctor.repair import refuse_overwriting
+
+    if json_file and json_file == html_file:
+        raise MTError(f"--json {json_file} and --html {json_file}: give one of them another file")
+    for path in (json_file, html_file, fix):
+        if path and path != DASH and not path.parent.is_dir():
+            raise DataError(f"{path}: there is no folder {path.parent}")
+    read = {path.resolve() for path in inputs(settings)}
+    for path in (json_file, html_file):
+        if path and path.resolve() in read:
+            raise DataError(f"{path}: would be written over, but is one of the files to check; give another name")
+    if fix:
+        refuse_overwriting(settings, fix)
+
+
 def _report(diagnosis: Diagnosis, json_file: Path | None, html_file: Path | None, *, title: str) -> None:
     """Write what was found to where it is wanted."""
     from mt.doctor.page import page
     from mt.doctor.summary import lines
 
-    if json_file != DASH:
+    if DASH not in (json_file, html_file):
         for line in lines(diagnosis):
             print(line)
     if html_file:

@@ -18,7 +18,7 @@ from mt.doctor.lengths import LengthLog
 from mt.doctor.looks import MOST, looks
 from mt.doctor.pieces import fates, quick, too_long
 from mt.doctor.reading import Advance
-from mt.errors import TokenizerError
+from mt.errors import DataError, TokenizerError
 from mt.files import open_binary, shards
 from mt.formats.pairs import Pair
 from mt.tokenizer.spm import Tokenizers
@@ -55,15 +55,18 @@ def named_corpora(config: Config) -> list[NamedCorpus]:
     return list(found.values())
 
 
+def inputs(config: Config) -> list[Path]:
+    """All files of all corpora. Raises DataError where there are none."""
+    return [shard for named in named_corpora(config) for path in named.corpus.paths() for shard in shards(path)]
+
+
 def size(config: Config) -> int:
-    """Bytes of all files of a config, as they lie on the disk. Raises DataError if one cannot be opened."""
-    total = 0
-    for named in named_corpora(config):
-        for path in named.corpus.paths():
-            for shard in shards(path):
-                open_binary(shard).close()
-                total += shard.stat().st_size
-    return total
+    """Bytes of all files of a config, as they lie on the disk. Raises DataError if one cannot be opened, or read more than once."""
+    for path in inputs(config):
+        if path.exists() and not path.is_file():
+            raise DataError(f"{path}: is a pipe or a device, which gives its text only once; save that to a file, and check the file")
+        open_binary(path).close()
+    return sum(path.stat().st_size for path in inputs(config))
 
 
 class Doctor:

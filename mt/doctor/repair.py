@@ -1,8 +1,9 @@
 """A cleaned copy of the training corpora: what can be mended without a guess is mended, what harms is left out and written down.
 
 Mended, in this order: a byte order mark goes, wherever it is; so do soft hyphens, NUL and other control characters; a carriage return at
-the end of a line goes, others become a space, and so do U+2028, U+0085, VT, FF and their like; then text is composed (NFC, equal to what it
-was by Unicode's definition). Mojibake, private-use characters and U+FFFD are left alone: what they stood for would be a guess.
+the end of a line goes, others become a space, and so do U+2028, VT, FF and their like; then text is composed (NFC, equal to what it
+was by Unicode's definition). Mojibake, U+0080 to U+009F, private-use characters and U+FFFD are left alone: what they stood for would be a
+guess, and without it more than they would be lost.
 
 Left out, for the first reason that holds: rows with the wrong number of columns, bytes that are not UTF-8, what the file itself marks as
 unfit, an empty side, what the filters of the config drop, pairs met before (normalised if data.filters.duplicates says so, else exactly
@@ -28,17 +29,17 @@ from mt.clean.filters import TextFilters
 from mt.config.directions import tag_of
 from mt.config.schema import Config
 from mt.doctor.characters import SEPARATORS
-from mt.doctor.doctor import NamedCorpus, Say, named_corpora, silent
+from mt.doctor.doctor import NamedCorpus, Say, inputs, named_corpora, silent
 from mt.doctor.findings import Diagnosis, legible, number
 from mt.doctor.leakage import HeldOut, Leaks
 from mt.doctor.reading import Advance, Block, Reading, plain
 from mt.errors import DataError
-from mt.files import shards, write_atomic
+from mt.files import write_atomic
 from mt.formats.pairs import Pair, one_line
 
 BEYOND = "unreadable", "no_pairs", "line_counts", "alignment"
 """Findings that no copy can mend."""
-_GONE = re.compile("[\ufeff\u00ad\x00-\x08\x0e-\x1b\x1f\x7f-\x84\x86-\x9f]")
+_GONE = re.compile("[\ufeff\u00ad\x00-\x08\x0e-\x1b\x1f\x7f]")
 _SPACED = re.compile(f"[\r{SEPARATORS}]")
 
 
@@ -55,14 +56,15 @@ class _Copy:
 
     def __init__(self, stack: ExitStack, prefix: Path, corpora: list[NamedCorpus]) -> None:
         self.files = {named.name: paths_of(prefix, named, several=len(corpora) > 1) for named in corpora}
-        self.dropped_file = prefix.with_name(f"{prefix.name}.dropped.tsv")
+        self.dropped_file = dropped_file(prefix)
         self._texts = {name: [stack.enter_context(write_atomic(path)) for path in paths] for name, paths in self.files.items()}
         self._dropped = stack.enter_context(write_atomic(self.dropped_file))
-        self.kept = Counter[str]()
+        self.kept, self.mended = Counter[str](), Counter[str]()
         self.reasons: dict[str, Counter[str]] = {named.name: Counter() for named in corpora}
 
-    def keep(self, name: str, pair: Pair) -> None:
+    def keep(self, name: str, pair: Pair, *, mended: bool) -> None:
         self.kept[name] += 1
+        self.mended[name] += mended
         for file, text in zip(self._texts[name], pair.sides, strict=True):
             file.write(text + "\n")
 
@@ -109,18 +111,22 @@ def _clean(named: NamedCorpus, config: Config, copy: _Copy, seen: Seen, held_out
     reading = Reading(named.corpus, named.langs, advance, lambda pair: copy.drop(named.name, pair, str(pair.flaw)))
     for block in reading.blocks():
         pairs: list[Pair] = []
+        changed: list[bool] = []
         for pair in _pairs(block):
             if reason := "bytes that are not UTF-8" if broken(pair) else filters(clean := _mended(pair)):
                 copy.drop(named.name, pair, reason)
             else:
                 pairs.append(clean)
+                changed.append(clean.sides != pair.sides)
         known = seen.add(np.array([fingerprint(pair, kind, tag=tag) for pair in pairs], dtype=np.uint64))
         leaking = set(Leaks(held_out).look([pair.src for pair in pairs], [pair.tgt for pair in pairs], pairs.__getitem__))
         for row, pair in enumerate(pairs):
             if known[row] or row in leaking:
                 copy.drop(named.name, pair, "duplicate" if known[row] else "in a dev or test set")
             else:
-                copy.keep(named.name, pair)
+                copy.keep(named.name, pair, mended=changed[row])
+    if reading.unreadable or reading.uneven:  # there was nothing like it at the examination
+        raise DataError(f"{named.name}: was changed while it was read, nothing is written; check it again")
 
 
 def _pairs(block: Block) -> Iterator[Pair]:
@@ -156,15 +162,25 @@ def paths_of(prefix: Path, named: NamedCorpus, *, several: bool) -> tuple[Path, 
     return prefix.with_name(f"{stem}.{src}"), prefix.with_name(f"{stem}.{tgt}")
 
 
-def refuse_inputs(config: Config, prefix: Path) -> None:
-    """Raise DataError if a file of the copy is one of those that are read."""
-    corpora = named_corpora(config)
-    train = [named for named in corpora if named.role == "train"]
-    inputs = {shard.resolve() for named in corpora for path in named.corpus.paths() for shard in shards(path)}
-    for named in train:
-        for path in paths_of(prefix, named, several=len(train) > 1):
-            if path.resolve() in inputs:
-                raise DataError(f"--fix {prefix}: would write over {path}, which is read; give another prefix")
+def dropped_file(prefix: Path) -> Path:
+    """Where goes what is left out."""
+    return prefix.with_name(f"{prefix.name}.dropped.tsv")
+
+
+def refuse_overwriting(config: Config, prefix: Path) -> None:
+    """Raise DataError if a file of the copy is there already, whatever it is, or if two corpora would have the same file."""
+    if not prefix.name:
+        raise DataError(f"--fix {prefix}: is a folder; give the beginning of names in it, as in {prefix / 'clean'}")
+    train = [named for named in named_corpora(config) if named.role == "train"]
+    paths = [path for named in train for path in paths_of(prefix, named, several=len(train) > 1)]
+    read = {path.resolve() for path in inputs(config)}
+    for path in (*paths, dropped_file(prefix)):
+        if path.resolve() in read:
+            raise DataError(f"--fix {prefix}: would write over {path}, which is read; give another prefix")
+        if path.exists():
+            raise DataError(f"--fix {prefix}: {path} is there already; remove it, or give another prefix")
+        if paths.count(path) > 1:
+            raise DataError(f"--fix {prefix}: two corpora would be written to {path}; give them names that differ in more than punctuation")
 
 
 def _report(name: str, copy: _Copy) -> str:
@@ -172,5 +188,6 @@ def _report(name: str, copy: _Copy) -> str:
     total = copy.kept[name] + reasons.total()
     dropped = ", ".join(f"{count} {reason}" for reason, count in reasons.most_common())
     where = " and ".join(map(str, copy.files[name]))
+    mended = f", {copy.mended[name]} of them mended" if copy.mended[name] else ""
     left_out = f"; left out, in {copy.dropped_file}: {dropped}" if dropped else ""
-    return f"{name}: {copy.kept[name]} of {number(total, 'pair')} written to {where}{left_out}"
+    return f"{name}: {copy.kept[name]} of {number(total, 'pair')} written to {where}{mended}{left_out}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -104,3 +105,18 @@ def test_what_cannot_be_read_or_written_is_said_before_the_work(folder: Path) ->
         check(*files(folder), "--model", folder)
     with pytest.raises(DataError, match="would write over"):
         check(*files(folder), "--fix", folder / "train")
+    for option in ("--json", "--html"):
+        with pytest.raises(DataError, match=r"train\.de: would be written over, but is one of the files to check"):
+            check(*files(folder), option, folder / "train.de")
+    with pytest.raises(MTError, match="give one of them another file"):
+        check(*files(folder), "--json", "-", "--html", "-")
+
+
+def test_a_page_on_stdout_is_alone_there(folder: Path) -> None:
+    assert check(*files(folder), "--html", "-").stdout.startswith("<!doctype html>")
+
+
+def test_pipes_are_refused_at_once(folder: Path) -> None:
+    os.mkfifo(folder / "pipe.en")
+    with pytest.raises(DataError, match=r"pipe\.en: is a pipe or a device, which gives its text only once; save that to a file"):
+        check("--src", folder / "pipe.en", "--tgt", folder / "train.de")

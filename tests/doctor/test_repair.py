@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from mt.config.load import load
 from mt.doctor.doctor import Doctor
-from mt.doctor.repair import mended, refuse_inputs, repair
+from mt.doctor.kinds import Severity
+from mt.doctor.repair import mended, refuse_overwriting, repair
 from mt.errors import DataError
 from tests.corpora import config, diagnosis, pairs, write
 
@@ -64,6 +65,7 @@ def test_the_copy_is_clean_and_the_rest_is_written_down(tmp_path: Path) -> None:
     ]
     assert dropped[0][2] == "Yesterday caf\\xe9"
     assert line.startswith("train.en: 63 of 68 pairs written to ")
+    assert ", 3 of them mended; left out" in line
 
     again = diagnosis(config(tmp_path, train="{src: clean.en, tgt: clean.de}", test=f"{{news: {test}}}"))
     assert [finding for finding in again.findings if finding.corpus == "clean.en" or finding.kind == "leakage"] == []
@@ -106,8 +108,55 @@ def test_sides_that_do_not_belong_together_are_not_copied(tmp_path: Path) -> Non
 def test_no_input_is_written_over(tmp_path: Path) -> None:
     path = config(tmp_path, train=write(tmp_path, "train", GOOD))
     with pytest.raises(DataError, match=r"would write over .*train.en, which is read"):
-        refuse_inputs(load(path).config, tmp_path / "train")
-    refuse_inputs(load(path).config, tmp_path / "clean")
+        refuse_overwriting(load(path).config, tmp_path / "train")
+    refuse_overwriting(load(path).config, tmp_path / "clean")
+
+
+@pytest.mark.parametrize("name", ["clean.en", "clean.de", "clean.dropped.tsv"])
+def test_no_other_file_is_written_over(tmp_path: Path, name: str) -> None:
+    path = config(tmp_path, train=write(tmp_path, "train", GOOD))
+    (tmp_path / name).write_text("precious", encoding="utf-8")
+    with pytest.raises(DataError, match=rf"{name} is there already; remove it, or give another prefix"):
+        refuse_overwriting(load(path).config, tmp_path / "clean")
+
+
+def test_a_file_that_is_cut_between_examination_and_copy_is_not_copied(tmp_path: Path) -> None:
+    path = config(tmp_path, train=write(tmp_path, "train", GOOD))
+    settings = load(path).config
+    found = Doctor(settings).examine()
+    write(tmp_path, "short", GOOD[:30])
+    (tmp_path / "short.de").rename(tmp_path / "train.de")
+    with pytest.raises(DataError, match="train.en: was changed while it was read, nothing is written"):
+        repair(settings, tmp_path / "clean", found)
+    assert not list(tmp_path.glob("*clean*"))
+
+
+def test_two_corpora_never_share_a_copy(tmp_path: Path) -> None:
+    first, second = write(tmp_path, "a b", GOOD[:30]), write(tmp_path, "a_b", GOOD[30:])
+    with pytest.raises(DataError, match=r"two corpora would be written to .*clean\.a_b\.en\.en"):
+        refuse_overwriting(load(config(tmp_path, train=f"{first}, {second}")).config, tmp_path / "clean")
+
+
+@pytest.mark.parametrize("prefix", [".", "/"])
+def test_a_prefix_has_a_name(tmp_path: Path, prefix: str) -> None:
+    path = config(tmp_path, train=write(tmp_path, "train", GOOD))
+    with pytest.raises(DataError, match="is a folder; give the beginning of names in it"):
+        refuse_overwriting(load(path).config, Path(prefix))
+
+
+def test_a_misread_encoding_loses_no_character(tmp_path: Path) -> None:
+    """What was saved as Windows-1252 and read as Latin-1 comes back by the inverse: in the copy as in the original."""
+    text = "\u201cAh\u2026\u201d \u2013 \u20ac5, he said."
+    misread = text.encode("cp1252").decode("latin-1")
+    path = config(tmp_path, train=write(tmp_path, "train", [*GOOD, (misread, "Er sagte das.")]))
+    (line,) = fix(path, tmp_path / "clean")
+    assert "mended" not in line
+    copied = (tmp_path / "clean.en").read_bytes().decode().split("\n")[-2]
+    assert copied.encode("latin-1").decode("cp1252") == text
+    found = diagnosis(path)
+    assert [finding.kind for finding in found.findings if finding.severity == Severity.WARNING and finding.side == "source"] == [
+        "c1_controls"
+    ]
 
 
 def test_a_failure_leaves_nothing(tmp_path: Path) -> None:
@@ -121,11 +170,13 @@ def test_a_failure_leaves_nothing(tmp_path: Path) -> None:
     assert sorted(tmp_path.iterdir()) == before
 
 
-@given(text=st.text(st.sampled_from("aä\u0308e\u0301\u00ad\ufeff\x00\x07\t\u2028\x85\r \u200d\u200b\ue001\ufffd😀\u0939\u094d")))
+@given(text=st.text(st.sampled_from("aä\u0308e\u0301\u00ad\ufeff\x00\x07\t\u2028\x85\x93\r \u200d\u200b\ue001\ufffd😀\u0939\u094d")))
 def test_mending_is_done_once_and_touches_nothing_else(text: str) -> None:
     once = mended(text)
     assert mended(once) == once
-    kept = [character for character in text if character in "\t \u200d\u200b\ue001\ufffd😀\u0939\u094d"]
-    assert [character for character in once if character in "\t\u200d\u200b\ue001\ufffd😀\u0939\u094d"] == [c for c in kept if c != " "]
+    kept = [character for character in text if character in "\t\x85\x93 \u200d\u200b\ue001\ufffd😀\u0939\u094d"]
+    assert [character for character in once if character in "\t\x85\x93\u200d\u200b\ue001\ufffd😀\u0939\u094d"] == [
+        c for c in kept if c != " "
+    ]
     assert unicodedata.is_normalized("NFC", once)
-    assert not any(character in once for character in "\u00ad\ufeff\x00\x07\u2028\x85\r")
+    assert not any(character in once for character in "\u00ad\ufeff\x00\x07\u2028\r")
