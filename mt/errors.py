@@ -28,6 +28,10 @@ class DataError(MTError):
     """A corpus or an input file is wrong; the message names file and line."""
 
 
+class EmptyError(DataError):
+    """There are no pairs in a corpus."""
+
+
 class TokenizerError(MTError):
     """A tokenizer cannot be trained or loaded."""
 

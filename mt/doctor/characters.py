@@ -24,23 +24,26 @@ SUSPECTS = (
     "nul",
     "line_separators",
     "control",
+    "c1_controls",
     "private_use",
     "replacement",
     "invisible",
 )
 """Kinds of findings on single characters; the table holds their number here, from 1 on."""
 
-# Those at which str.splitlines and others cut: VT, FF, FS, GS, RS, NEL, U+2028, U+2029.
-SEPARATORS = "\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
+# Those at which str.splitlines and others cut: VT, FF, FS, GS, RS, U+2028, U+2029. NEL, U+0085, is more often a misread ellipsis.
+SEPARATORS = "\x0b\x0c\x1c\x1d\x1e\u2028\u2029"
 # Soft hyphen, Arabic letter mark, zero-width space, word joiner and invisible operators, direction marks and overrides. Not the zero-width
 # joiners, which Persian, Indic scripts and emoji are written with.
 INVISIBLE = "\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f"
 
 # UTF-8 read as Windows-1252 (or Latin-1): a letter for the first byte, then others for those from 0x80 to 0xBF. Only what can hardly be
-# meant: `MAÇÃ»` and `café…”` are text.
+# meant: `MAÇÃ»`, `Å…` and `café…”` are text.
 _REST = "[\x80-\xbf€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ]"
 MOJIBAKE = re.compile(
-    rf"(?<![A-ZÀ-Þ])[ÂÃ]{_REST} | (?:[ÎÏÐÑØÙ×]{_REST}){{2}} | â[€‚„†]{_REST} | ã[\x81‚ƒ]{_REST} | (?:[ä-í]{_REST}{{2}}){{2}}", re.VERBOSE
+    rf"""(?<![A-ZÀ-Þ])[ÂÃ]{_REST} | (?<=[a-z])[ÄÅ]{_REST} | (?<![A-ZÀ-Þ])[ÄÅ]{_REST}(?=[a-z]) | (?:[ÎÏÐÑØÙ×]{_REST}){{2}}
+    | â[\x80\x82\x84\x86€‚„†]{_REST} | ã[\x81-\x83‚ƒ]{_REST} | (?:[ä-í]{_REST}{{2}}){{2}} | ð[\x9fŸ]{_REST}{{2}}""",
+    re.VERBOSE,
 )
 
 
@@ -58,7 +61,8 @@ def _suspects() -> NDArray[np.uint8]:
         table[codes] = SUSPECTS.index(kind) + 1
 
     put("control", slice(0x00, 0x20))
-    put("control", slice(0x7F, 0xA0))
+    put("control", [0x7F])
+    put("c1_controls", slice(0x80, 0xA0))
     table[[0x09, 0x0A]] = 0
     put("control", slice(0xD800, 0xE000))  # lone surrogates
     put("control", slice(0xFDD0, 0xFDF0))  # no characters at all, like the last two of each plane
@@ -80,7 +84,7 @@ def _suspects() -> NDArray[np.uint8]:
 def _mojibake_parts() -> NDArray[np.uint8]:
     """1 for letters that a garbled character may begin with, 2 for those it may go on with, 0 for others."""
     table = np.zeros(CODES, dtype=np.uint8)
-    table[[ord(c) for c in "ÂÃÎÏÐÑØÙ×âã" + "".join(map(chr, range(0xE4, 0xEE)))]] = 1
+    table[[ord(c) for c in "ÂÃÄÅÎÏÐÑØÙ×âãð" + "".join(map(chr, range(0xE4, 0xEE)))]] = 1
     table[[code for code in range(0x80, 0x2200) if re.match(_REST, chr(code))]] = 2
     return table
 
@@ -113,6 +117,8 @@ def census(lines: Sequence[str], *, begins: bool) -> Census:
         for number, kind in enumerate(SUSPECTS, 1):
             rows[kind] = np.unique(row_of[(kind_of == number) & ~line_end & ~file_start])
     rows["mojibake"] = _mojibake(lines, codes, starts_N)
+    if "c1_controls" in rows:
+        rows["c1_controls"] = np.setdiff1d(rows["c1_controls"], rows["mojibake"])  # UTF-8 read as Latin-1 has them too
     if not unicodedata.is_normalized("NFC", text):
         rows["unnormalised"] = np.flatnonzero([not unicodedata.is_normalized("NFC", line) for line in lines])
     found = {kind: which for kind, which in rows.items() if len(which)}

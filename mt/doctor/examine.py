@@ -101,11 +101,11 @@ class Examination:
         """Examine all pairs; the usable ones come out on the way."""
         name = self._name
         for block in self.reading.blocks():
+            if block.places.begins:
+                self.lengths.end_files(name)
             name = block.places.names[0] or self._name
             if usable := self._look(block):
                 yield usable
-            if block.ends:
-                self.lengths.end_files(name)
         self.lengths.end_files(name)
         self.alphabets = [Counter({chr(code): int(codes[code]) for code in np.flatnonzero(codes)}) for codes in self._codes_2C]
         del self._codes_2C
@@ -133,7 +133,8 @@ class Examination:
         self.pairs += len(block.src)
         src, tgt = (plain(lines, begins=block.places.begins) for lines in (block.src, block.tgt))
         lengths_N2 = np.array([[len(text.strip()) for text in texts] for texts in (src, tgt)], dtype=np.int32).T
-        self.lengths.add(lengths_N2)
+        places = block.places
+        self.lengths.add(lengths_N2, [] if places.numbered else [places.of(row) for row in range(len(src))])
         empty_N = (lengths_N2 == 0).any(axis=1)
         self._note("empty", None, np.flatnonzero(empty_N), block)
         self._note("long_lines", None, np.flatnonzero((lengths_N2 > LONG).any(axis=1)), block)

@@ -74,7 +74,7 @@ def _filtered(setting: str, filters: FilterConfig) -> bool:
     now = getattr(filters, name)
     if name == "duplicates":
         return now in (wanted, "normalised")
-    return now is True or (name == "max_chars" and now is not None and now <= float(wanted))
+    return now is True or (name in ("max_chars", "languages") and now is not None and now <= float(wanted))
 
 
 # ── files ───────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -85,8 +85,9 @@ def _files(facts: CorpusFacts, exam: Examination) -> Iterator[Finding]:
     reading = exam.reading
     for message in reading.unreadable:
         yield _new(facts, "unreadable", None, 1, 1, message, [])
-    if not exam.pairs and not reading.unreadable:
-        yield _new(facts, "no_pairs", None, 1, 1, f"there are no pairs in {' and '.join(facts.files)}", [])
+    if not exam.sample.seen and not reading.unreadable:
+        none = f"none of {number(facts.pairs, 'pair')} can be used" if facts.pairs else "there are no pairs"
+        yield _new(facts, "no_pairs", None, 1, 1, f"{none} in {' and '.join(facts.files)}", [])
     for src, tgt, src_lines, tgt_lines in reading.uneven:
         what = f"{src} has {number(src_lines, 'line')}, {tgt} has {tgt_lines}"
         yield _new(facts, "line_counts", None, abs(src_lines - tgt_lines), max(src_lines, tgt_lines), what, [])
@@ -97,21 +98,22 @@ def _files(facts: CorpusFacts, exam: Examination) -> Iterator[Finding]:
 def _alignment(facts: CorpusFacts, files: FilePair) -> Iterator[Finding]:
     if files.shift:
         line, ahead = files.shift
+        noun = files.noun
         count = max(1, files.pairs - line + 1)
         direction = "ahead of" if ahead < 0 else "behind"
         what = (
-            f"from about line {line} on the target is {number(abs(ahead), 'line')} {direction} the source: source line n belongs to target "
-            f"line n{ahead:+d}, by the lengths of the lines"
+            f"from about {files.places[0]} on the target is {number(abs(ahead), noun)} {direction} the source: source {noun} n belongs to "
+            f"target {noun} n{ahead:+d}, by their lengths"
         )
-        yield _new(facts, "alignment", None, count, max(count, files.pairs), what, [_place(files, line)])
+        yield _new(facts, "alignment", None, count, max(count, files.pairs), what, _places(files))
     if files.strangers:
         first, last = files.strangers
-        what = f"lines {first} to {last} have lengths that do not agree with those of their partners, as if they were strangers"
-        yield _new(facts, "strangers", None, last - first + 1, files.pairs, what, [_place(files, first)])
+        what = f"{' to '.join(files.places)}: lengths do not agree with those of the partners, as if they were strangers"
+        yield _new(facts, "strangers", None, last - first + 1, files.pairs, what, _places(files))
 
 
-def _place(files: FilePair, line: int) -> dict[str, str]:
-    return example(Pair("", "", f"{files.name}:{line}"))
+def _places(files: FilePair) -> list[dict[str, str]]:
+    return [example(Pair("", "", files.places[0]))]
 
 
 # ── held-out sets ───────────────────────────────────────────────────────────────────────────────────────────────────
@@ -164,7 +166,7 @@ def tokenized(facts: CorpusFacts, fates: list[Fates], long: Spots, *, sampled: i
                 yield _new(facts, kind, side, count, fate.total, what, [])
     if long.count:
         limit = f"are longer than {number(max_pieces, 'piece')} (data.max_pieces), with {about}"
-        what = sentence(long.count, sampled, "pair", limit) + (" (in a sample)" if sampled < facts.pairs else "")
+        what = sentence(long.count, sampled, "pair", limit) + (" (in a sample)" if sampled < facts.usable else "")
         facts.counts["length_limit"] += long.count
         yield _new(facts, "length_limit", None, long.count, sampled, what, [example(pair) for pair in long.examples])
 

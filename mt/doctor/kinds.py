@@ -58,6 +58,7 @@ BOUNDS = {
     "file_bom": Bounds(ANY, NEVER, NEVER, "mt drops it on reading"),
     "nul": Bounds(ANY, ANY, NEVER, "no text has any: the file may be damaged"),
     "control": Bounds(ANY, ANY, NEVER, "no text has any"),
+    "c1_controls": Bounds(ANY, ANY, NEVER, "quotes, dashes and the euro sign of Windows-1252, read as Latin-1, become these"),
     "line_separators": Bounds(ANY, 1e-3, NEVER, "mt reads on, but other programs will count other lines"),
     "private_use": Bounds(ANY, 1e-4, NEVER, f"it means nothing without its font; {_FEW}"),
     "replacement": Bounds(ANY, 1e-4, NEVER, f"letters are lost; {_FEW}"),
@@ -77,7 +78,7 @@ BOUNDS = {
     "numbers": Bounds(ANY, 0.05, NEVER, "good translations, too, convert some dates and units"),
     # ── text ────────────────────────────────────────────────────────────────────────────────────────────────────────
     "script": Bounds(ANY, 5e-3, 0.5, "names are natural; at half a side the language is wrong, or the sides are swapped"),
-    "language": Bounds(ANY, 0.02, 0.5, "short lines are easily taken for another language"),
+    "language": Bounds(ANY, 0.02, NEVER, "to tell languages is guesswork, and short lines are easily taken for another"),
     "tokenised": Bounds(0.05, 0.2, NEVER, "of the lines that show it or its contrary; quoted fragments look so"),
     "lower_cased": Bounds(0.5, 0.9, NEVER, "of the lines in scripts with capitals; chats have many without"),
     "subwords": Bounds(ANY, 1e-3, NEVER, "no plain text has these marks"),
@@ -107,7 +108,7 @@ class Words(NamedTuple):
 _RAW = "get the raw text"
 
 WORDS = {
-    "unreadable": Words("reading ends early", "mend that place, or copy the file again"),
+    "unreadable": Words("reading ends early", "reading ended there"),
     "no_pairs": Words("there are no pairs", "are these the right files?"),
     "line_counts": Words("the two sides have different numbers of lines", "line n of one file must translate line n of the other"),
     "columns": Words("have too few or too many columns", "mend them; --fix leaves them out"),
@@ -117,10 +118,15 @@ WORDS = {
     "carriage_returns": Words("hold a carriage return inside", "--fix makes it a space"),
     "crlf": Words("end with a carriage return, as on Windows", "none needed; --fix removes it"),
     "bom": Words("hold a byte order mark inside", "--fix removes it"),
-    "file_bom": Words("begin their file with a byte order mark", "none needed; --fix removes it"),
+    "file_bom": Words("begin with a byte order mark", "none needed; --fix removes it"),
     "nul": Words("hold NUL", "--fix removes it", "control: true"),
     "control": Words("hold a control character", "--fix removes it", "control: true"),
-    "line_separators": Words("hold U+2028, U+0085, VT, FF or another mark that programs may take for a line end", "--fix makes it a space"),
+    "c1_controls": Words(
+        "hold a character of U+0080 to U+009F, as Windows-1252 read as Latin-1 does",
+        "convert the source again, from Windows-1252, or mend it with ftfy; --fix leaves them as they are",
+        "control: true",
+    ),
+    "line_separators": Words("hold U+2028, VT, FF or another mark that programs may take for a line end", "--fix makes it a space"),
     "private_use": Words("hold a private-use character", "leave them out", "control: true"),
     "replacement": Words("hold U+FFFD, which a wrong decoding leaves", "convert the source again, or leave them out", "control: true"),
     "mojibake": Words("hold UTF-8 read as Windows-1252, such as `Ã¤` or `â€™`", "convert the source again, or mend it with ftfy"),

@@ -41,6 +41,8 @@ class HeldOut:
 
     def same(self, src: Sequence[str], tgt: Sequence[str]) -> Iterator[tuple[int, dict[int, tuple[int, int, int]]]]:
         """Of some pairs those that share a side with a held-out one: row, and held-out pair → its level by source, target, both."""
+        if not self.pairs:
+            return
         by_src, by_tgt = (side.same(texts) for side, texts in zip(self._sides, (src, tgt), strict=True))
         for row in sorted(by_src.keys() | by_tgt.keys()):
             on_src, on_tgt = by_src.get(row, {}), by_tgt.get(row, {})

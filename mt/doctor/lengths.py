@@ -1,4 +1,4 @@
-"""The lengths of all pairs of a corpus, in characters: kept in a file, so that memory does not grow, and judged at the end.
+"""The lengths of all pairs of a corpus, in characters: kept in files, so that memory does not grow, and judged at the end.
 
 Legend: N pairs.
 """
@@ -6,8 +6,9 @@ Legend: N pairs.
 from __future__ import annotations
 
 import math
+import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple, Self
 
@@ -15,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mt.doctor.alignment import Shift, find_shift, strangers, surplus_at
+from mt.formats.pairs import one_line
 
 TAIL = 100_000
 """Lines without a partner whose lengths are kept: where they belong is looked for among these."""
@@ -48,10 +50,12 @@ class Usual(NamedTuple):
 class FilePair(NamedTuple):
     """What the lengths of two files say about how they belong together."""
 
-    name: str
-    """The source file."""
     pairs: int
     """Lines with a partner."""
+    places: tuple[str, ...]
+    """Where the shift begins, or the first and the last of the strangers."""
+    noun: str
+    """What the pairs are counted in."""
     shift: Shift | None
     """Where they begin to be shifted."""
     strangers: tuple[int, int] | None
@@ -63,6 +67,7 @@ class LengthLog:
 
     def __init__(self, folder: Path) -> None:
         self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 (closed with this)
+        self._origins = tempfile.TemporaryFile("w+", dir=folder, encoding="utf-8", errors="surrogateescape", newline="\n")  # noqa: SIM115
         self.count = 0
         self._ratios = np.zeros(2 * WIDEST + 1, dtype=np.int64)
         self._starts = [0]
@@ -70,8 +75,9 @@ class LengthLog:
         self.files: list[FilePair] = []
         """One for each pair of files."""
 
-    def add(self, lengths_N2: NDArray[np.int32]) -> None:
-        """Note some pairs."""
+    def add(self, lengths_N2: NDArray[np.int32], origins: Sequence[str] = ()) -> None:
+        """Note some pairs; `origins` are needed, for all pairs of a corpus, where line n of a file is not its pair n."""
+        self._origins.writelines(f"{one_line(origin)}\n" for origin in origins)
         self._file.write(np.ascontiguousarray(lengths_N2).data)
         self.count += len(lengths_N2)
         steps, whole = _steps(lengths_N2)
@@ -93,7 +99,9 @@ class LengthLog:
         shift = find_shift(src, tgt)
         if shift is None and 0 < abs(surplus) < TAIL and (line := surplus_at(src, tgt)):
             shift = Shift(line, surplus)
-        self.files.append(FilePair(name, len(pairs), shift, None if shift else strangers(src, tgt)))
+        odd = None if shift else strangers(src, tgt)
+        places = self._places(name, start, (shift.line,) if shift else odd or ())
+        self.files.append(FilePair(len(pairs), places, "unit" if self._origins.tell() else "line", shift, odd))
         self._starts.append(self.count)
         self._tails = [[], []]
 
@@ -123,6 +131,16 @@ class LengthLog:
 
     def __exit__(self, *_: object) -> None:
         self._file.close()
+        self._origins.close()
+
+    def _places(self, name: str, start: int, lines: tuple[int, ...]) -> tuple[str, ...]:
+        """Where some lines, in ascending order, of the files whose first pair is `start` come from."""
+        if not (lines and self._origins.tell()):
+            return tuple(f"{name}:{line}" for line in lines)
+        self._origins.seek(0)
+        found = tuple(origin.removesuffix("\n") for line, origin in enumerate(self._origins, 1 - start) if line in lines)
+        self._origins.seek(0, os.SEEK_END)
+        return found
 
     def _pairs(self) -> NDArray[np.int32]:
         self._file.flush()

@@ -14,9 +14,9 @@ from typing import BinaryIO, NamedTuple
 
 from mt.config.schema import Corpus, Langs, TextFiles, TsvFile
 from mt.doctor.findings import Spots
-from mt.errors import DataError
+from mt.errors import DataError, EmptyError
 from mt.files import AS_UTF8, BOM, MAX_LINE_BYTES, UTF16, UTF16_BOMS, open_binary, shards
-from mt.formats.pairs import Pair
+from mt.formats.pairs import Pair, counted
 from mt.formats.readers import read_pairs
 from mt.unpack import CHUNK_BYTES, position
 
@@ -30,6 +30,18 @@ COLUMNS = "wrong number of columns"
 """The flaw of a row."""
 
 
+class Place(NamedTuple):
+    """Where a pair comes from."""
+
+    names: tuple[str, str]
+    at: int | str
+    """See Places."""
+
+    def of(self, side: int = 0) -> str:
+        """The origin of a side, such as `train.de.gz:17`."""
+        return self.at if isinstance(self.at, str) else f"{self.names[side]}:{self.at}"
+
+
 class Places(NamedTuple):
     """Where the pairs of a block come from."""
 
@@ -38,10 +50,18 @@ class Places(NamedTuple):
     at: Sequence[int | str]
     """For each pair the line in these files, or a whole origin."""
 
+    def one(self, row: int) -> Place:
+        """The place of a pair; to be kept, unlike these of a whole block."""
+        return Place(self.names, self.at[row])
+
     def of(self, row: int, side: int = 0) -> str:
-        """The origin of a side of a pair, such as `train.de.gz:17`."""
-        at = self.at[row]
-        return at if isinstance(at, str) else f"{self.names[side]}:{at}"
+        """The origin of a side of a pair."""
+        return self.one(row).of(side)
+
+    @property
+    def numbered(self) -> bool:
+        """Whether pair n of a file is its line n."""
+        return isinstance(self.at, range)
 
     @property
     def begins(self) -> bool:
@@ -55,8 +75,6 @@ class Block(NamedTuple):
     src: list[str]
     tgt: list[str]
     places: Places
-    ends: bool = False
-    """Whether a file (or pair of files) ends with this block."""
 
 
 def plain(lines: list[str], *, begins: bool) -> list[str]:
@@ -105,7 +123,7 @@ class Reading:
             if left is None:
                 yield block
                 continue
-            yield Block(block.src[:left], block.tgt[:left], block.places, block.ends)
+            yield Block(block.src[:left], block.tgt[:left], block.places)
             left -= len(block.src)
             if left <= 0:
                 return
@@ -119,8 +137,8 @@ class Reading:
     def _text(self, src: list[Path], tgt: list[Path]) -> Iterator[Block]:
         if len(src) != len(tgt):
             assert isinstance(self._corpus, TextFiles)
-            counts = f"{self._corpus.src} is {len(src)} files, {self._corpus.tgt} is {len(tgt)}"
-            self.unreadable.append(f"{counts}: those without a partner are not read")
+            counts = f"{self._corpus.src} stands for {counted(len(src), 'file')}, {self._corpus.tgt} for {len(tgt)}"
+            self.unreadable.append(f"{counts}: file n of one must translate file n of the other, in the order of their names")
         for paths in zip(src, tgt, strict=False):
             with ExitStack() as stack:
                 yield from self._sides(paths, stack)
@@ -143,7 +161,7 @@ class Reading:
                 alone = [count + len(lines) for count, lines in zip(alone, (src, tgt), strict=True)]
             at = range(number, number + rows)
             number += rows
-            yield Block(src, tgt, Places(names, at), ends=all(side.ended and not side.lines for side in sides))
+            yield Block(src, tgt, Places(names, at))
         for side in sides:
             self.unreadable += side.broken
         if any(alone) and not any(side.broken for side in sides):
@@ -183,8 +201,8 @@ class Reading:
             block, done = self._next_pairs(pairs)
             if block:
                 sources, targets, origins = (list(column) for column in zip(*(pair[:3] for pair in block), strict=True))
-                yield Block(sources, targets, Places(("", ""), origins), ends=done)
-        self._advance(sum(path.stat().st_size for place in self._corpus.paths() for path in shards(place)))
+                yield Block(sources, targets, Places(("", ""), origins))
+        self._advance(sum(path.stat().st_size for place in self._corpus.paths() for path in shards(place) if path.exists()))
 
     def _next_pairs(self, pairs: Iterator[Pair]) -> tuple[list[Pair], bool]:
         """The next few without a flaw, and whether they are the last."""
@@ -199,6 +217,8 @@ class Reading:
                 characters += len(pair.src) + len(pair.tgt)
                 if len(block) == BLOCK or characters > BLOCK_CHARACTERS:
                     return block, False
+        except EmptyError:
+            pass
         except DataError as error:
             self.unreadable.append(str(error))
         return block, True

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import assert_never
 
 from mt.config.schema import Corpus, CsvFile, Fields, HubDataset, JsonlFile, Langs, PoFile, TextFiles, TmxFile, TsvFile, XliffFile
-from mt.errors import DataError
+from mt.errors import DataError, EmptyError
 from mt.files import read_lines, shards
 from mt.formats.hub import read_hub
 from mt.formats.pairs import Pair, choose_fields, counted, flatten, text_of
@@ -27,13 +27,13 @@ def read_pairs(corpus: Corpus, *, langs: Langs | None = None) -> Iterator[Pair]:
     """The first `max_pairs` pairs of a corpus in its order, those with an empty side or a flaw too.
 
     A folder or pattern of files is read file by file, in the order of their names. `langs`, unless the corpus has its own, name the fields
-    of records and the variants of a translation memory. Raises DataError for bad input and for a corpus without pairs.
+    of records and the variants of a translation memory. Raises DataError for bad input, EmptyError for a corpus without pairs.
     """
     pairs = islice(_pairs(corpus, corpus.langs or langs), corpus.max_pairs)
     first = next(pairs, None)
     if first is None:
         place = corpus.paths()[0] if corpus.paths() else corpus.called()
-        raise DataError(f"{place}: is empty, there are no pairs in it")
+        raise EmptyError(f"{place}: is empty, there are no pairs in it")
     yield first
     yield from pairs
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import unicodedata
 from pathlib import Path
 
@@ -35,6 +36,7 @@ ILL = {
     "bom": (None, "Gestern \ufeffkam niemand.", "train.de:8", Severity.WARNING),
     "nul": ("Yesterday\0 nobody came.", None, "train.en:8", Severity.WARNING),
     "control": ("Yesterday \x07nobody came.", None, "train.en:8", Severity.WARNING),
+    "c1_controls": ("Yesterday, nobody came \x96 at all.", None, "train.en:8", Severity.WARNING),
     "line_separators": (None, "Gestern kam\u2028niemand.", "train.de:8", Severity.WARNING),
     "private_use": ("Yesterday \ue001 nobody came.", None, "train.en:8", Severity.WARNING),
     "replacement": ("Yesterday at the caf\ufffd.", None, "train.en:8", Severity.WARNING),
@@ -113,15 +115,80 @@ def test_a_shift_within_equal_counts_is_an_error(tmp_path: Path) -> None:
     assert abs(int(places([shift])[0].removeprefix("train.en:")) - 301) <= 3
 
 
+@pytest.mark.parametrize("parts", [[4096, 600], [8192, 4096, 600], [300, 600]])
+def test_a_shift_in_a_shard_is_told_in_that_shard(tmp_path: Path, parts: list[int]) -> None:
+    """Also where shards end where a block of lines does."""
+    for number, count in enumerate(parts):
+        lines = pairs(count, seed=number)
+        if number == len(parts) - 1:
+            tgt = [tgt for _, tgt in lines]
+            lines = list(zip([src for src, _ in lines], [*tgt[:200], *tgt[201:], tgt[200]], strict=True))
+        write(tmp_path, f"part-{number}", lines)
+    found = diagnosis(config(tmp_path, train="{src: part-*.en, tgt: part-*.de}"))
+    (shift,) = of_kind(found, "alignment")
+    name, line = places([shift])[0].split(":")
+    assert name == f"part-{len(parts) - 1}.en"
+    assert abs(int(line) - 201) <= 3
+    assert f"from about {name}:{line} on" in shift.what
+
+
+def test_a_shift_among_records_is_told_by_their_origin(tmp_path: Path) -> None:
+    """Blank lines and a file before it move the line, and no count of pairs is taken for it."""
+    lines = pairs(600)
+    tgt = [tgt for _, tgt in lines]
+    shifted = zip([src for src, _ in lines], [*tgt[:200], *tgt[201:], tgt[200]], strict=True)
+    rows = [json.dumps({"src": src, "tgt": tgt}) for src, tgt in shifted]
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps({"src": src, "tgt": tgt}) + "\n" for src, tgt in GOOD[:50]), encoding="utf-8")
+    (tmp_path / "b.jsonl").write_text("\n" * 70 + "".join(f"{row}\n\n" for row in rows), encoding="utf-8")
+    found = diagnosis(config(tmp_path, train="{jsonl: '?.jsonl'}"))
+    (shift,) = of_kind(found, "alignment")
+    name, line = places([shift])[0].split(":")
+    assert name == "b.jsonl"
+    assert abs(int(line) - (70 + 2 * 200 + 1)) <= 6
+    assert "source unit n belongs to target unit n-1" in shift.what
+
+
+@pytest.mark.parametrize("rows", [["a\tb\tc"], []])
+def test_a_shift_among_rows_is_told_by_their_line(tmp_path: Path, rows: list[str]) -> None:
+    lines = pairs(600)
+    tgt = [tgt for _, tgt in lines]
+    rows = rows * 50 + [f"{src}\t{one}" for (src, _), one in zip(lines, [*tgt[:200], *tgt[201:], tgt[200]], strict=True)]
+    (tmp_path / "a.tsv").write_text("".join(f"{row}\n" for row in rows), encoding="utf-8")
+    found = diagnosis(config(tmp_path, train="{tsv: a.tsv, columns: [0, 1]}" if len(rows) == 600 else "{tsv: a.tsv}"))
+    (shift,) = of_kind(found, "alignment")
+    assert abs(int(places([shift])[0].removeprefix("a.tsv:")) - (len(rows) - 600 + 201)) <= 3
+
+
 def test_sides_in_another_order_are_strangers(tmp_path: Path) -> None:
     lines = pairs(1500)
     found = examine(tmp_path, [(src, tgt) for (src, _), (_, tgt) in zip(lines, reversed(lines), strict=True)])
     assert "strangers" in kinds(found, least=Severity.WARNING)
 
 
-def test_no_pairs(tmp_path: Path) -> None:
-    found = examine(tmp_path, [])
+EMPTY_FILES = {
+    "x.en": "",
+    "x.tsv": "",
+    "x.jsonl": "\n",
+    "x.csv": "src,tgt\n",
+    "x.tmx": '<tmx version="1.4"><header srclang="en"/><body/></tmx>',
+    "x.po": 'msgid ""\nmsgstr ""\n\nmsgid "one"\nmsgstr ""\n',
+}
+
+
+@pytest.mark.parametrize("name", EMPTY_FILES)
+def test_no_pairs(tmp_path: Path, name: str) -> None:
+    for path in (tmp_path / name, tmp_path / "x.de"):
+        path.write_text(EMPTY_FILES[name], encoding="utf-8")
+    kind = name.partition(".")[2]
+    spec = {"en": "{src: x.en, tgt: x.de}", "csv": "{csv: x.csv, columns: [src, tgt]}"}.get(kind, f"{{{kind}: {name}}}")
+    found = diagnosis(config(tmp_path, train=spec))
     assert kinds(found, least=Severity.ERROR) == {"no_pairs", "no_tokenizer"}
+    assert str(tmp_path / name) in of_kind(found, "no_pairs")[0].what
+
+
+def test_pairs_of_which_none_can_be_used(tmp_path: Path) -> None:
+    found = examine(tmp_path, [("", "")] * 3)
+    assert "none of 3 pairs can be used" in of_kind(found, "no_pairs")[0].what
 
 
 def test_rows_with_the_wrong_number_of_columns(tmp_path: Path) -> None:
