@@ -54,6 +54,7 @@ def check(
     _places_to_write(settings, json_file, html_file, fix)  # before the work, not after it
 
     from mt.doctor.doctor import Doctor, size
+    from mt.doctor.findings import legible
     from mt.doctor.kinds import Severity
     from mt.doctor.pieces import of_run
     from mt.doctor.repair import repair
@@ -62,12 +63,12 @@ def check(
     total = size(settings)
     with Progress.shown(total) as progress:
         diagnosis = Doctor(settings, tokenizers=tokenizers, advance=progress.advance, say=progress.say).examine()
-    _report(diagnosis, json_file, html_file, title=str(config or src))
+    _report(diagnosis, json_file, html_file, title=legible(str(config or src)))
     if fix:
         with Progress.shown(total) as progress:
             report = repair(settings, fix, diagnosis, advance=progress.advance, say=progress.say)
         for line in report:
-            print(line, file=sys.stderr)
+            print(legible(line), file=sys.stderr)
     if diagnosis.worst == Severity.ERROR:
         raise typer.Exit(2)
     if strict and diagnosis.worst == Severity.WARNING:

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 from mt.config.directions import langs_of, tag_of
 from mt.config.schema import Config, Corpus, Langs
 from mt.doctor.examine import Examination, Memory
-from mt.doctor.findings import CorpusFacts, Diagnosis, Finding, number
+from mt.doctor.findings import CorpusFacts, Diagnosis, Finding, legible, number
 from mt.doctor.judge import judged, leaked, tokenized, without_tokenizer
 from mt.doctor.leakage import HeldOut, Leaks
 from mt.doctor.lengths import LengthLog
@@ -49,6 +49,7 @@ def named_corpora(config: Config) -> list[NamedCorpus]:
     roles += [(name, "test", corpus) for name, corpus in data.test.items()]
     found: dict[str, NamedCorpus] = {}
     for name, role, corpus in roles:
+        name = legible(name)
         names = (name, *(f"{name} ({n})" for n in range(2, len(roles) + 1)))
         own = next(one for one in names if one not in found)
         found[own] = NamedCorpus(own, role, corpus, langs_of(config, corpus))
@@ -124,7 +125,7 @@ class Doctor:
             )
             yield exam
             self._say(f"looking at the text of {named.name}")
-            files = [str(path) for path in named.corpus.paths()] or [named.corpus.called()]
+            files = [legible(str(path)) for path in named.corpus.paths()] or [named.corpus.called()]
             facts = CorpusFacts(named.name, named.role, files, exam.pairs + exam.rejected, exam.sample.seen, len(exam.sample))
             facts.characters = lengths.medians()
             filters = self._config.data.filters if named.role == "train" else None

@@ -86,6 +86,8 @@ class Examination:
         self.langs = langs
         self.pairs = 0
         """Those with two sides, good or bad."""
+        self.lines = [0, 0]
+        """Those of each side, with a partner or without."""
         self.spots: dict[tuple[str, int | None], Spots] = {}
         """What was met, by kind and side (None: of pairs)."""
         self.lengths = lengths
@@ -124,6 +126,7 @@ class Examination:
     def _look(self, block: Block) -> Usable | None:
         broken = set[int]()
         for side, lines in enumerate((block.src, block.tgt)):
+            self.lines[side] += len(lines)
             if lines:
                 broken |= self._characters(side, lines, block)
         alone = 0 if not block.tgt else 1 if not block.src else None

@@ -115,7 +115,7 @@ def legible(text: str) -> str:
 def example(pair: Pair) -> dict[str, str]:
     """A pair as an example, cut if it is long."""
     src, tgt = (text if len(text) <= EXAMPLE_CHARACTERS else f"{text[: EXAMPLE_CHARACTERS - 1]}…" for text in map(legible, pair.sides))
-    return {"origin": pair.origin, "src": src, "tgt": tgt}
+    return {"origin": legible(pair.origin), "src": src, "tgt": tgt}
 
 
 def number(count: int, noun: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from mt.config.schema import FilterConfig
 from mt.doctor.examine import Examination
-from mt.doctor.findings import EXAMPLES, CorpusFacts, Finding, Spots, example, number, sentence
+from mt.doctor.findings import EXAMPLES, CorpusFacts, Finding, Spots, example, legible, number, sentence
 from mt.doctor.kinds import BOUNDS, WORDS, Severity
 from mt.doctor.leakage import HeldOut, Leaks
 from mt.doctor.lengths import FACTOR, FilePair
@@ -26,7 +26,7 @@ def judged(facts: CorpusFacts, exam: Examination, looks: list[Look], filters: Fi
     """The findings on one corpus, in the order of kinds; `facts` gets its counts. `filters` are those that it will pass, if any."""
     found = [*_files(facts, exam)]
     for (kind, side), spots in exam.spots.items():
-        found.append(_finding(facts, kind, side, spots, exam.pairs))
+        found.append(_finding(facts, kind, side, spots, exam.pairs if side is None else exam.lines[side]))
     sample = len(exam.sample) < exam.sample.seen
     found += [_finding(facts, look.kind, look.side, look.spots, look.of, sample=sample, telling=look.telling) for look in looks]
     found = [finding for finding in found if finding.count]
@@ -52,7 +52,7 @@ def _finding(
 def _new(facts: CorpusFacts, kind: str, side: str | None, count: int, of: int, what: str, examples: list[dict[str, str]]) -> Finding:
     share = min(1.0, count / of) if of else float(count > 0)
     severity = BOUNDS[kind].severity(share) or Severity.NOTE
-    return Finding(kind, severity, facts.name, side, count, share, what, WORDS[kind].cure, examples)
+    return Finding(kind, severity, facts.name, side, count, share, legible(what), WORDS[kind].cure, examples)
 
 
 def _with_cure(finding: Finding, exam: Examination, filters: FilterConfig | None) -> Finding:
@@ -89,7 +89,8 @@ def _files(facts: CorpusFacts, exam: Examination) -> Iterator[Finding]:
         none = f"none of {number(facts.pairs, 'pair')} can be used" if facts.pairs else "there are no pairs"
         yield _new(facts, "no_pairs", None, 1, 1, f"{none} in {' and '.join(facts.files)}", [])
     for src, tgt, src_lines, tgt_lines in reading.uneven:
-        what = f"{src} has {number(src_lines, 'line')}, {tgt} has {tgt_lines}"
+        first = f"{(src if src_lines > tgt_lines else tgt).name}:{min(src_lines, tgt_lines) + 1}"
+        what = f"{src} has {number(src_lines, 'line')}, {tgt} has {tgt_lines}: {first} is the first without a partner"
         yield _new(facts, "line_counts", None, abs(src_lines - tgt_lines), max(src_lines, tgt_lines), what, [])
     for files in exam.lengths.files:
         yield from _alignment(facts, files)

@@ -153,7 +153,7 @@ WORDS = {
     "lower_cased": Words("have small letters only", f"{_RAW}: the model would never write a capital"),
     "subwords": Words("are cut into sub-words, as in `wo@@ rd`", f"{_RAW}: mt cuts words itself"),
     "markup": Words("hold HTML or XML", "strip it, or leave them out", "markup: true"),
-    "no_tokenizer": Words("no tokenizer can be trained", "see there"),
+    "no_tokenizer": Words("no tokenizer can be trained", "it needs pairs that can be used"),
     "lost_characters": Words("become unknown", "set tokenizer.byte_fallback: true, or raise tokenizer.vocab_size"),
     "byte_characters": Words("are spelled as bytes", "raise tokenizer.vocab_size if they matter"),
     "length_limit": Words("are longer than data.max_pieces", "split them into sentences, or raise data.max_pieces"),

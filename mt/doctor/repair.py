@@ -70,7 +70,7 @@ class _Copy:
 
     def drop(self, name: str, pair: Pair, reason: str) -> None:
         self.reasons[name][reason] += 1
-        self._dropped.write("\t".join((pair.origin, reason, one_line(legible(pair.src)), one_line(legible(pair.tgt)))) + "\n")
+        self._dropped.write("\t".join((legible(pair.origin), reason, one_line(legible(pair.src)), one_line(legible(pair.tgt)))) + "\n")
 
     def flush(self) -> None:
         """Have all on the disk before the first file gets its name: if there is no room for one, there is none of them."""
@@ -84,12 +84,12 @@ def repair(config: Config, prefix: Path, diagnosis: Diagnosis, *, advance: Advan
     """Write the cleaned copy and PREFIX.dropped.tsv, whole or not at all; a line about each corpus.
 
     The copy is PREFIX.en and PREFIX.de, by the languages, else PREFIX.src and PREFIX.tgt; of several training corpora PREFIX.NAME.en and so
-    on. Raises DataError if the sides of a corpus do not belong together as they are, or a file cannot be written.
+    on. Raises DataError if the sides of any corpus do not belong together as they are, or a file cannot be written.
     """
     corpora = named_corpora(config)
     train = [named for named in corpora if named.role == "train"]
     for finding in diagnosis.findings:
-        if finding.kind in BEYOND and finding.corpus in [named.name for named in train]:
+        if finding.kind in BEYOND:
             raise DataError(f"--fix {prefix}: nothing written, for {finding.corpus} has to be mended by hand first: {finding.what}")
     say("reading the dev and test sets")
     held_out = HeldOut({named.name: _usable(named, advance) for named in corpora if named.role != "train"})

@@ -116,6 +116,30 @@ def test_a_page_on_stdout_is_alone_there(folder: Path) -> None:
     assert check(*files(folder), "--html", "-").stdout.startswith("<!doctype html>")
 
 
+def test_a_file_whose_name_is_no_text(folder: Path) -> None:
+    """Reports and the list of what was left out show its bytes."""
+    odd = folder / os.fsdecode(b"caf\xe9.en")
+    odd.write_bytes((folder / "train.en").read_bytes() + b"\n")
+    with (folder / "train.de").open("a") as file:
+        file.write("Leer.\n")
+    words = [
+        "--json",
+        folder / "x.json",
+        "--html",
+        folder / "x.html",
+        "--fix",
+        folder / "clean",
+        "--src",
+        odd,
+        "--tgt",
+        folder / "train.de",
+    ]
+    assert "caf\\xe9.en:61" in check(*words).stdout
+    assert "caf\\xe9.en:61" in (folder / "x.html").read_text(encoding="utf-8")
+    assert r"caf\xe9.en" in json.loads((folder / "x.json").read_text(encoding="utf-8"))["corpora"]
+    assert (folder / "clean.dropped.tsv").read_text(encoding="utf-8").startswith("caf\\xe9.en:61\tempty side\t")
+
+
 def test_pipes_are_refused_at_once(folder: Path) -> None:
     os.mkfifo(folder / "pipe.en")
     with pytest.raises(DataError, match=r"pipe\.en: is a pipe or a device, which gives its text only once; save that to a file"):

@@ -106,6 +106,17 @@ def test_a_lost_line_is_located(tmp_path: Path, lost: int, side: int) -> None:
     assert ("ahead of" in shift.what) == (side == 1)
 
 
+def test_shares_are_of_all_lines_of_a_side(tmp_path: Path) -> None:
+    """Also where a file is longer than its partner."""
+    write(tmp_path, "train", [(f"{src}\0", tgt) for src, tgt in GOOD])
+    (tmp_path / "train.de").write_text("".join(f"{tgt}\n" for _, tgt in GOOD[:50]), encoding="utf-8")
+    found = diagnosis(config(tmp_path, train="{src: train.en, tgt: train.de}"))
+    (nul,) = of_kind(found, "nul")
+    assert (nul.count, nul.share) == (200, 1.0)
+    assert nul.what.startswith("200 of 200 source lines (100.00%) hold NUL")
+    assert of_kind(found, "line_counts")[0].what.endswith("train.en:51 is the first without a partner")
+
+
 def test_a_shift_within_equal_counts_is_an_error(tmp_path: Path) -> None:
     lines = pairs(600)
     shifted = [*lines[:300], *((src, tgt) for (src, _), (_, tgt) in zip(lines[300:], [*lines[301:], lines[0]], strict=True))]

@@ -105,6 +105,13 @@ def test_sides_that_do_not_belong_together_are_not_copied(tmp_path: Path) -> Non
     assert not list(tmp_path.glob("clean*"))
 
 
+def test_a_held_out_set_that_cannot_be_compared_keeps_the_copy_from_being_made(tmp_path: Path) -> None:
+    dev = write(tmp_path, "dev", pairs(20, seed=1))
+    (tmp_path / "dev.de").write_text("Nur eine.\n", encoding="utf-8")
+    with pytest.raises(DataError, match="nothing written, for dev has to be mended by hand first"):
+        fix(config(tmp_path, train=write(tmp_path, "train", GOOD), dev=dev), tmp_path / "clean")
+
+
 def test_no_input_is_written_over(tmp_path: Path) -> None:
     path = config(tmp_path, train=write(tmp_path, "train", GOOD))
     with pytest.raises(DataError, match=r"would write over .*train.en, which is read"):
