@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Protocol
@@ -66,7 +66,7 @@ def fill_in(
     search: Search,
     warned: Warned,
     *,
-    src: str | None,
+    sources: Sequence[str],
     tgt: str | None,
     retranslate: bool,
     as_table: bool,
@@ -90,7 +90,7 @@ def fill_in(
             counts.update(units=1, new=unit.filled, old=not unit.wanted)
             yield unit
 
-    units = counted(translated(document.units(src, tgt, retranslate=retranslate), texts))
+    units = counted(translated(document.units(sources, tgt, retranslate=retranslate), texts))
     for data in table(units) if as_table else document.written(units):
         file.write(data)
     old = f"; {counts['old']} had a translation already (--retranslate replaces it)" if counts["old"] else ""

@@ -91,6 +91,7 @@ def translate(
 
         name = "<stdin>" if input_file == DASH else str(input_file)
         document = open_document(stream, name, kind) if kind else None
+        from mt.config.directions import sources
         from mt.decode.engine import Beam, Sampling
         from mt.translator import WINDOW, Translator
 
@@ -119,8 +120,8 @@ def translate(
         warned = partial(with_warnings, most=translator.config.data.max_pieces)
         if document:
             as_table = kind_of(output_file) is Kind.tsv
-            src = translator.langs.src if translator.langs else None
-            fill_in(document, file, search, warned, src=src, tgt=tgt, retranslate=retranslate, as_table=as_table)
+            known = sources(translator.config, to=tgt)
+            fill_in(document, file, search, warned, sources=known, tgt=tgt, retranslate=retranslate, as_table=as_table)
             return
         if talking:
             print("reading from the terminal, a sentence a line; Ctrl-D ends", file=sys.stderr)

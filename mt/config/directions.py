@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from mt.config.languages import corpora, named
+from mt.config.languages import closeness, corpora, named
 from mt.config.schema import Config, Corpus, DataConfig, Langs
 from mt.config.stage import Trail
 
@@ -21,6 +21,12 @@ def targets(config: Config) -> tuple[str, ...]:
     """The target languages of the training corpora, each once, in their order."""
     found = [langs.tgt for corpus in config.data.train if (langs := langs_of(config, corpus))]
     return tuple(dict.fromkeys(found))
+
+
+def sources(config: Config, *, to: str | None) -> tuple[str, ...]:
+    """The source languages of the training corpora, each once, in their order, without the one that is translated to."""
+    found = [langs.src for corpus in config.data.train if (langs := langs_of(config, corpus))]
+    return tuple(dict.fromkeys(lang for lang in found if not (to and closeness(lang, to) == 0)))
 
 
 def tags(config: Config) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import PurePath
@@ -46,10 +46,11 @@ class Unit:
 class Document(Protocol):
     """A file of one format, read and checked."""
 
-    def units(self, src: str | None, tgt: str | None, *, retranslate: bool) -> Iterator[Unit]:
-        """All units in order, for a translation from and to these languages (None: not known, the file is to tell).
+    def units(self, sources: Sequence[str], tgt: str | None, *, retranslate: bool) -> Iterator[Unit]:
+        """All units in order, for a translation from one of these languages (none: not known, the file is to tell) to another.
 
-        With `retranslate` those that have a translation are wanted as well.
+        With `retranslate` those that have a translation are wanted as well. Raises DataError where the file goes from another language,
+        or does not tell from which of them.
         """
         ...
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import BinaryIO
 
@@ -32,7 +32,7 @@ class PoDocument:
         longest = max((len(line) for line in self._catalogue.lines if not line.startswith("#")), default=0)
         self._width = WIDTH if longest <= WIDTH + 1 else 2**30  # where strings are not folded, new ones are not either
 
-    def units(self, src: str | None, tgt: str | None, *, retranslate: bool) -> Iterator[Unit]:  # noqa: ARG002 (a catalogue names no source)
+    def units(self, sources: Sequence[str], tgt: str | None, *, retranslate: bool) -> Iterator[Unit]:  # noqa: ARG002 (a file names no source)
         """One a message, or one for each of its plural forms; obsolete messages are left out.
 
         Raises DataError for a catalogue in another language than the target, unless all of it is to be translated anew.

@@ -88,7 +88,7 @@ class TsvDocument:
     def __init__(self, stream: BinaryIO, name: str) -> None:
         self._lines, self._name = decode_lines(stream, name), name
 
-    def units(self, src: str | None, tgt: str | None, *, retranslate: bool) -> Iterator[Unit]:  # noqa: ARG002 (a table has none)
+    def units(self, sources: Sequence[str], tgt: str | None, *, retranslate: bool) -> Iterator[Unit]:  # noqa: ARG002 (a table names none)
         """One a row; a blank second column is no translation."""
         for number, line in enumerate(self._lines, 1):
             cells = line.split("\t")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from lxml import etree
 
-from mt.config.languages import closeness
+from mt.config.languages import closeness, same_language
 from mt.config.schema import Langs
 from mt.errors import DataError
 from mt.files import open_binary
@@ -91,6 +91,22 @@ def languages(src: str | None, seen: Counter[str], *, tgt: str | None = None, pl
     return Langs(src=src, tgt=others[0] if others else UNKNOWN)
 
 
+def source_language(told: str | None, known: Sequence[str], seen: Counter[str], *, place: str) -> str:
+    """Which language is the source: the only one the model knows, else the one that unit or header tell, else the only one that is there.
+
+    Raises DataError, beginning with `place`, if that is not clear.
+    """
+    if len(known) == 1:
+        return known[0]
+    if told and told.lower() != ANY and (not known or any(same_language(told, one) for one in known)):
+        return told
+    there = [one for one in known if any(closeness(code, one) is not None for code in seen)]
+    if len(there) == 1:
+        return there[0]
+    what = f"srclang is {told or 'missing'}" + (f", and the model translates from {', '.join(known)}" if known else "")
+    raise DataError(f"{place}: {what}; set srclang in the header to the language to translate from ({listed(seen)})")
+
+
 class TmxDocument:
     """A memory to be filled in: each unit gets a variant in the target language."""
 
@@ -98,7 +114,7 @@ class TmxDocument:
         self._tree, self._name = Tree(stream, name, root="tmx", tags=["tu"]), name
         self._target = ""
 
-    def units(self, src: str | None, tgt: str | None, *, retranslate: bool) -> Iterator[Unit]:
+    def units(self, sources: Sequence[str], tgt: str | None, *, retranslate: bool) -> Iterator[Unit]:
         """One a unit; languages that are not known are told as in `read_tmx`. Raises DataError where it is not clear which they are."""
         units = self._tree.elements("tu")
         seen = Counter(code for one in units for code in segments(one))
@@ -107,7 +123,8 @@ class TmxDocument:
         for one in units:
             variants = segments(one)
             place = f"{self._name}:{one.sourceline}"
-            chosen = languages(src or one.get("srclang") or header_lang, seen, tgt=tgt, place=place)
+            src = source_language(one.get("srclang") or header_lang, sources, seen, place=place)
+            chosen = languages(src, seen, tgt=tgt, place=place)
             if chosen.tgt == UNKNOWN:
                 cure = "add a variant in it to the first unit"
                 raise DataError(f"{self._name}: neither the file nor the model says which language to translate into; {cure}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from itertools import groupby
 from pathlib import Path
@@ -96,15 +96,19 @@ class XliffDocument:
         self._tree, self._name = Tree(stream, name, root="xliff", tags=["file", "trans-unit"]), name
         check_version(self._tree.root, f"{name}:{self._tree.root.sourceline}")
 
-    def units(self, src: str | None, tgt: str | None, *, retranslate: bool) -> Iterator[Unit]:  # noqa: ARG002 (the file knows its source)
+    def units(self, sources: Sequence[str], tgt: str | None, *, retranslate: bool) -> Iterator[Unit]:
         """One a unit, or one for each of its segments. Those that are not to be translated, says the file, are left out.
 
-        Raises DataError for a <file> whose target language is another one.
+        Raises DataError for a <file> whose source or target language is another one.
         """
         for file in self._tree.elements("file"):
-            there = file.get("target-language")
+            source, there = file.get("source-language"), file.get("target-language")
+            what = None
             if tgt and there and not same_language(there, tgt):
                 what = f"target-language is {there}, but the translation would be in {tgt}"
+            elif sources and source and not any(same_language(source, one) for one in sources):
+                what = f"source-language is {source}, but the model translates from {', '.join(sources)}"
+            if what:
                 raise DataError(f"{self._name}:{file.sourceline}: {what}; is this the right file, or the right model?")
             if tgt and not there:
                 self._tree.set(file, "target-language", tgt)

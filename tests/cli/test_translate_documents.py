@@ -98,6 +98,55 @@ def test_as_text_a_document_is_lines(run: RunDir, folder: Path) -> None:
     assert len(done.lines) == 3
 
 
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> RunDir:
+    """A run of three source and two target languages."""
+    there, back = "src: train.src, tgt: train.trg", "src: train.trg, tgt: train.src"
+    ways = [(there, "xa", "xb"), (there, "xc", "xb"), (back, "xb", "xa")]
+    train = ", ".join(f"{{{files}, name: {src}{tgt}, langs: {{src: {src}, tgt: {tgt}}}}}" for files, src, tgt in ways)
+    folder = tmp_path_factory.mktemp("many")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)  # where paths in overrides begin
+        return lively_run(folder, f"data.train=[{train}]", "data.dev=none", "decode.max_length_factor=0.5", "decode.max_length_extra=6")
+
+
+def memory(folder: Path, srclang: str, *langs: str) -> Path:
+    """A unit for each toy sentence, in these languages: the n-th has its n words more."""
+    units = ["".join(f'<tuv xml:lang="{lang}"><seg>{"bage " * n}{line}</seg></tuv>' for n, lang in enumerate(langs)) for line in SENTENCES]
+    path = folder / "many.tmx"
+    path.write_text(f'<tmx><header srclang="{srclang}"/><body>{"".join(f"<tu>{one}</tu>" for one in units)}</body></tmx>', encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("srclang", "langs", "to", "words"),
+    [
+        ("xa", ("xa", "xc", "fr"), "xb", 0),
+        ("xc", ("xa", "xc", "fr"), "xb", 1),
+        ("xb", ("xa", "xb"), "xa", 1),
+        ("fr", ("fr", "xc"), "xb", 1),
+    ],
+)
+def test_of_several_source_languages_the_memory_tells_which(
+    many: RunDir, tmp_path: Path, srclang: str, langs: tuple[str, ...], to: str, words: int
+) -> None:
+    path = memory(tmp_path, srclang, *langs)
+    done = mt("translate", "--model", many.path, "--to", to, "--input", path, "--output", tmp_path / "out.tsv", "--retranslate")
+    assert (done.code, done.err[-1]) == (0, "3 of 3 units filled in")
+    right = {one.source: one.text for one in Translator.load(many.path).translate(["bage " * words + line for line in SENTENCES], to=to)}
+    rows = [line.split("\t") for line in (tmp_path / "out.tsv").read_text(encoding="utf-8").split("\n")[:-1]]
+    assert rows == [[source, text] for source, text in right.items()]
+
+
+@pytest.mark.parametrize("srclang", ["fr", "*all*"])
+def test_a_memory_that_does_not_tell_is_one_line(many: RunDir, tmp_path: Path, srclang: str) -> None:
+    path = memory(tmp_path, srclang, "xa", "xc", "fr")
+    done = mt("translate", "--model", many.path, "--to", "xb", "--input", path, "--output", tmp_path / "out.tmx")
+    assert (done.code, len(done.err)) == (2, 1)
+    assert f"srclang is {srclang}, and the model translates from xa, xc; set srclang in the header" in done.err[0]
+    assert not (tmp_path / "out.tmx").exists()
+
+
 @pytest.mark.parametrize(
     ("words", "what"),
     [

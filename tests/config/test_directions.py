@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mt.config.directions import langs_of, tag_of, tags, target_of, targets
+from mt.config.directions import langs_of, sources, tag_of, tags, target_of, targets
 from mt.config.load import dump, load
 
 BOTH = "data:\n  train:\n  - {src: a.en, tgt: a.de}\n  - {src: b.en, tgt: b.fr}\n  dev: {src: d.en, tgt: d.fr}\n"
@@ -32,6 +32,12 @@ def test_one_direction_needs_no_tags(read) -> None:
     assert (targets(config), tags(config), tag_of(config, config.data.dev)) == (("de",), (), None)
     assert target_of(config, config.data.dev) == "de"
     assert config.data.train[0].langs is None
+
+
+def test_the_source_languages_are_all_but_the_one_that_is_translated_to(read) -> None:
+    more = "  - {src: c.de, tgt: c.en-GB}\n  dev:"
+    config = read(BOTH.replace("  dev:", more), data=False).config
+    assert [sources(config, to=to) for to in (None, "fr", "de", "EN", "en-GB")] == [("en", "de")] * 2 + [("en",), ("de",), ("en", "de")]
 
 
 def test_several_target_languages_have_tags(read) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from mt.config.schema import Langs
@@ -23,18 +23,26 @@ def shouted(lines: Iterator[tuple[str, str]]) -> Iterator[str]:
 
 
 def filled(
-    data: str | bytes, kind: Kind, *, langs: Langs | None = EN_DE, retranslate: bool = False, as_table: bool = False, name: str = "x"
+    data: str | bytes,
+    kind: Kind,
+    *,
+    langs: Langs | None = EN_DE,
+    sources: Sequence[str] = (),
+    retranslate: bool = False,
+    as_table: bool = False,
+    name: str = "x",
 ) -> bytes:
-    """A document with its translations."""
+    """A document with its translations; `sources` are those of a model that has several."""
     document = open_document(io.BytesIO(data if isinstance(data, bytes) else data.encode()), name, kind)
-    units = translated(document.units(langs.src if langs else None, langs.tgt if langs else None, retranslate=retranslate), shouted)
+    known = sources or ([langs.src] if langs else [])
+    units = translated(document.units(known, langs.tgt if langs else None, retranslate=retranslate), shouted)
     return b"".join(table(units) if as_table else document.written(units))
 
 
 def units_of(data: str | bytes, kind: Kind, *, langs: Langs | None = EN_DE, retranslate: bool = False) -> list[Unit]:
     """Its units, before anything is translated."""
     document = open_document(io.BytesIO(data if isinstance(data, bytes) else data.encode()), "x", kind)
-    return list(document.units(langs.src if langs else None, langs.tgt if langs else None, retranslate=retranslate))
+    return list(document.units([langs.src] if langs else [], langs.tgt if langs else None, retranslate=retranslate))
 
 
 def saved(folder: Path, name: str, data: str | bytes) -> Path:

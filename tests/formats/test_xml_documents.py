@@ -145,6 +145,53 @@ def test_languages_by_the_header() -> None:
     assert b'<tuv xml:lang="de" creationtool="mt"><seg>A!</seg></tuv></tu>' in filled(only, Kind.tmx)
 
 
+def memory(header: str, *units: str) -> str:
+    """Units of the languages named, each text being the name of its language."""
+    variants = ["".join(f'<tuv xml:lang="{lang}"><seg>text in {lang}</seg></tuv>' for lang in unit.split()) for unit in units]
+    return f"<tmx><header{header}/><body>\n" + "\n".join(f"<tu>{unit}</tu>" for unit in variants) + "\n</body></tmx>"
+
+
+@pytest.mark.parametrize(
+    ("header", "units", "source"),
+    [
+        ('srclang="en"', ["en fr es"], "en"),
+        ('srclang="fr"', ["en fr es"], "fr"),
+        ('srclang="fr-CA"', ["en fr-FR fr-CA"], "fr-CA"),
+        ('srclang="es"', ["es fr"], "fr"),  # the only one that the model knows of those that are there
+        ('srclang="*all*"', ["en-GB es", "es en-GB"], "en-GB"),
+        ("", ["fr"], "fr"),
+        ('srclang="en"', ["fr en"], "en"),
+    ],
+)
+def test_of_several_source_languages_the_file_tells_which(header: str, units: list[str], source: str) -> None:
+    after = filled(memory(f" {header}", *units), Kind.tmx, sources=["en", "fr"]).decode()
+    assert re.findall(r'<tuv xml:lang="de" creationtool="mt"><seg>(.*?)</seg>', after) == [shout(f"text in {source}")] * len(units)
+
+
+def test_one_unit_can_have_another_source_than_the_header_says() -> None:
+    text = memory(' srclang="en"', "en fr", "en fr").replace("<tu>", '<tu srclang="fr">', 1)
+    rows = filled(text, Kind.tmx, sources=["en", "fr"], as_table=True).decode()
+    assert rows == "text in fr\tTEXT IN FR!\ntext in en\tTEXT IN EN!\n"
+
+
+@pytest.mark.parametrize(
+    ("header", "units", "sources", "what"),
+    [
+        ('srclang="es"', "en es fr", ["en", "fr"], "srclang is es, and the model translates from en, fr"),
+        ('srclang="*all*"', "en es fr", ["en", "fr"], "srclang is *all*, and the model translates from en, fr"),
+        ('srclang="es"', "es it", ["en", "fr"], "srclang is es, and the model translates from en, fr"),
+        ("", "en fr", ["en", "fr"], "srclang is missing, and the model translates from en, fr"),
+        ("", "en fr", [], "srclang is missing"),
+    ],
+)
+def test_if_it_does_not_tell_the_cure_is_named(header: str, units: str, sources: list[str], what: str) -> None:
+    langs = EN_DE if sources else None
+    with pytest.raises(DataError) as error:
+        filled(memory(f" {header}", units), Kind.tmx, langs=langs, sources=sources)
+    there = ", ".join(units.split())
+    assert str(error.value) == f"x:2: {what}; set srclang in the header to the language to translate from (there are: {there})"
+
+
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be", "utf-8-sig", "windows-1252"])
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_encoding_and_line_ends_stay(encoding: str, end: str) -> None:
@@ -219,6 +266,16 @@ def test_another_target_language_is_refused() -> None:
     with pytest.raises(DataError, match=r"^x:3: target-language is de, but the translation would be in fr; is this the right file"):
         filled(CATALOGUE, Kind.xliff, langs=Langs(src="en", tgt="fr"))
     assert filled(CATALOGUE, Kind.xliff, langs=Langs(src="en", tgt="de-CH")) == filled(CATALOGUE, Kind.xliff)
+
+
+def test_another_source_language_is_refused() -> None:
+    for sources in (["fr"], ["fr", "it"]):
+        with pytest.raises(
+            DataError, match=rf"^x:3: source-language is en-US, but the model translates from {', '.join(sources)}; is this the"
+        ):
+            filled(CATALOGUE, Kind.xliff, sources=sources)
+    for sources in (["en-GB"], ["fr", "en"]):
+        assert filled(CATALOGUE, Kind.xliff, sources=sources) == filled(CATALOGUE, Kind.xliff)
 
 
 def test_a_namespace_prefix_stays() -> None:
