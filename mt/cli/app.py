@@ -25,6 +25,7 @@ import typer
 
 import mt
 from mt.cli import config_command, data_command, eval_command, train_command, translate_command
+from mt.cli.usage import Command
 from mt.errors import MTError
 from mt.files import NO_ROOM
 
@@ -37,7 +38,7 @@ app = typer.Typer(
     rich_markup_mode=None,  # plain text: the same in a terminal, a pipe and a log, with or without NO_COLOR
     pretty_exceptions_enable=False,  # a fault keeps Python's own traceback, without the values of variables (they may be corpus text)
 )
-app.command("train", short_help="Go from raw text to a trained run, with its scores.")(train_command.train)
+app.command("train", cls=Command, short_help="Go from raw text to a trained run, with its scores.")(train_command.train)
 app.command("translate", short_help="Translate text with a trained run: N lines in, N lines out.")(translate_command.translate)
 app.command("eval", short_help="Score a run or a file of translations: BLEU, chrF, TER.")(eval_command.eval_)
 app.add_typer(data_command.data_app, name="data")

@@ -8,10 +8,12 @@ from typing import Annotated
 
 import typer
 
+from mt.cli.usage import Command
+
 config_app = typer.Typer(help="Show what a config file comes to, and what can be in one.", no_args_is_help=True)
 
 
-@config_app.command()
+@config_app.command(cls=Command)
 def show(
     file: Annotated[Path, typer.Argument(help="Config file.")],
     overrides: Annotated[
@@ -20,14 +22,17 @@ def show(
 ) -> None:
     """Check a config file and print its effective settings.
 
-    All of them are printed as YAML, defaults included.
+    All of them are printed as YAML, defaults included; what training will derive stands below it.
     """
+    from mt.config.derived import left_out
     from mt.config.load import dump, load
 
     config, warnings = load(file, overrides or ())
     for warning in warnings:
         typer.echo(f"warning: {warning}", err=True)
     typer.echo(dump(config), nl=False)
+    for line in left_out(config):
+        typer.echo(f"# {line}")
 
 
 @config_app.command()

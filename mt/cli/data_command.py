@@ -9,9 +9,10 @@ from typing import Annotated
 import typer
 
 from mt.cli import check_command
+from mt.cli.usage import Command
 
 data_app = typer.Typer(help="Look at training data, and prepare it ahead of training.", no_args_is_help=True)
-data_app.command("check", short_help="Examine corpora: what is wrong, where, and what helps.")(check_command.check)
+data_app.command("check", cls=Command, short_help="Examine corpora: what is wrong, where, and what helps.")(check_command.check)
 
 ConfigFile = Annotated[Path, typer.Option("--config", metavar="FILE", help="Settings, in YAML; see `mt config schema`.")]
 Overrides = Annotated[
@@ -24,7 +25,7 @@ def say(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
-@data_app.command(short_help="Print pairs as the model will see them.")
+@data_app.command(cls=Command, short_help="Print pairs as the model will see them.")
 def show(
     config: Annotated[Path | None, typer.Option("--config", metavar="FILE", help="Settings, in YAML; see `mt config schema`.")] = None,
     run: Annotated[Path | None, typer.Option("--run", metavar="DIR", help="Instead of --config: the settings and pairs of a run.")] = None,
@@ -47,7 +48,7 @@ def show(
         print(line)
 
 
-@data_app.command(short_help="Make the tokenizer and the prepared pairs ahead of training.")
+@data_app.command(cls=Command, short_help="Make the tokenizer and the prepared pairs ahead of training.")
 def prepare(config: ConfigFile, overrides: Overrides = None) -> None:
     """Make the tokenizer and the prepared pairs of a config, to be found by `mt train`.
 

@@ -217,7 +217,7 @@ class DataConfig(Stage):
     """Validation set, or `none` to train without one."""
     test: dict[str, Corpus] = {}
     """Test sets by name, scored once at the end."""
-    max_pieces: int = Field(default=256, ge=1)
+    max_pieces: int = Field(default=256, ge=1, le=100_000)
     """Longest side of a pair, in pieces, without end mark and tag; also where `translate` splits a line."""
     filters: FilterConfig = FilterConfig()
     """Pairs that are not trained on."""

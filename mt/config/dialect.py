@@ -12,6 +12,8 @@ import yaml
 
 MAX_DEPTH = 32
 """How deep settings may be nested."""
+MAX_NODES = 20_000
+"""How many names and values there may be."""
 
 _RULES = {
     "tag:yaml.org,2002:merge": (r"<<", "<"),
@@ -27,14 +29,20 @@ _LONGEST_NUMBER = 100
 
 
 class Loader(yaml.SafeLoader):
-    """Composes nodes under these rules, and not deeper than MAX_DEPTH."""
+    """Composes nodes under these rules, not deeper than MAX_DEPTH and not more than MAX_NODES."""
 
     yaml_implicit_resolvers: dict[str, Any] = {}
     depth = 0
+    nodes = 0
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
         """One node with all that is in it."""
         self.depth += 1
+        self.nodes += 1
+        if self.nodes > MAX_NODES:
+            raise yaml.MarkedYAMLError(
+                problem=f"more than {MAX_NODES} names and values; is it a config, or data?", problem_mark=self.get_mark()
+            )
         if self.depth > MAX_DEPTH:
             raise yaml.MarkedYAMLError(problem=f"nested more than {MAX_DEPTH} deep", problem_mark=parent.start_mark if parent else None)
         node = super().compose_node(parent, index)

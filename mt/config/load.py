@@ -12,7 +12,7 @@ import yaml
 from pydantic import ValidationError
 
 from mt.config.check import doubts
-from mt.config.dialect import Dumper, text_of
+from mt.config.dialect import MAX_DEPTH, Dumper, text_of
 from mt.config.directions import refusals, with_directions
 from mt.config.languages import infer
 from mt.config.problems import Fault, dotted, faults, shown
@@ -88,6 +88,8 @@ def _override(tree: Tree, text: str) -> str | None:
     """Apply one `a.b=c`; the problem, if there is one."""
     name, equals, value = text.partition("=")
     name = name.strip()
+    if name.count(".") >= MAX_DEPTH:
+        return f"--set {one_line(name[:40])}…: nested more than {MAX_DEPTH} deep; there is no such setting"
     if not equals or not all(name.split(".")) or text_of(name) is None:
         return f"--set {one_line(text)}: write a key, =, and a value, such as --set train.seed=2"
     trail: Trail = ()
@@ -195,6 +197,8 @@ def _anchor(value: Any, trail: Trail, folder_of: Callable[[Trail], Path]) -> Any
 
 def _absolute(path: Path, folder: Path) -> Path:
     joined = folder / os.path.expanduser(path)
+    if text_of(str(joined)) is None:  # it could not be written into the config of the run
+        raise ConfigError(f"{one_line(str(joined))}: the name of this path is not UTF-8; rename the folder")
     # `..` means what the file system takes it for; other symbolic links stay, as names tell languages.
     return Path(os.path.realpath(joined.parent), joined.name) if ".." in joined.parts else joined
 

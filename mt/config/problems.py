@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from mt.config.names import most_like, nearest, siblings
+from mt.config.names import ITEM, most_like, nearest, siblings
 from mt.config.stage import Trail, kind_tag
 
 _BOUNDS = {
@@ -34,6 +34,7 @@ _KINDS = {
 }
 _OLD_BOOLEANS = {"yes": "true", "on": "true", "y": "true", "no": "false", "off": "false", "n": "false"}
 _CORPUS = "{src: train.en, tgt: train.de}"
+_CORPUS_KEYS = {"src", "tsv", "csv", "jsonl", "tmx", "xliff", "po", "hub"}
 _MISSING: dict[Trail, str] = {
     ("data",): f"is missing; give at least data.train, a list such as [{_CORPUS}], and data.dev",
     ("data", "train"): f"is missing; give a list of corpora such as [{_CORPUS}]",
@@ -72,6 +73,8 @@ def _faults(err: ErrorDetails) -> Iterator[Fault]:
         case "union_tag_invalid":
             choices = re.findall(r"\\x00(\w+)", ctx["expected_tags"])
             yield Fault(((*trail, "kind"),), _one_of(choices, ctx["tag"].removeprefix(kind_tag(""))))
+        case _ if trail[:2] == ("data", "test") and len(trail) == 3 and trail[2] in siblings((*trail, ITEM)) and isinstance(value, str):
+            yield Fault((trail[:2],), "test sets have names; write test: {NAME: {src: test.en, tgt: test.de}}")
         case kind:
             yield Fault((trail,), _wrong(kind, trail, value, ctx) or err["msg"].lower())
 
@@ -99,7 +102,7 @@ def _wrong(kind: str, trail: Trail, value: Any, ctx: dict[str, Any]) -> str | No
         return _one_of([one.lower() if one in ("True", "False") else one.strip("'") for one in choices], value)
     if kind in _BOUNDS:
         key, words = _BOUNDS[kind]
-        return f"should be {words} {ctx[key]:g}, is {shown(value)}"
+        return f"should be {words} {shown(ctx[key]) if isinstance(ctx[key], int) else f'{ctx[key]:g}'}, is {shown(value)}"
     if kind in ("too_short", "too_long", "string_too_short"):
         return _length(ctx, value)
     if kind in _KINDS:
@@ -120,8 +123,10 @@ def _hint(kind: str, value: Any) -> str:
         return _old_boolean(value)
     if kind in ("string_type", "path_type") and not isinstance(value, list | dict):
         return "; put it in quotes"
+    if isinstance(value, str) and re.match(r"[a-z_]+:\S", value):
+        return "; put a space after the colon"
     if kind == "list_type" and isinstance(value, dict):
-        return "; begin each item with `- `"
+        return f"; write [{_CORPUS}], or begin each item with `- `" if _CORPUS_KEYS & value.keys() else "; begin each item with `- `"
     if kind in ("list_type", "tuple_type"):
         return "; write [a, b]"
     return ""
@@ -152,6 +157,8 @@ def shown(value: Any) -> str:
             return "a list"
         case str():
             return repr(value if len(value) <= 40 else value[:39] + "…")
+        case int() if abs(value) >= 10**20:
+            return f"a number of {len(str(abs(value)))} digits"
         case _:
             return f"{value}"
 

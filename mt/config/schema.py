@@ -25,7 +25,7 @@ from mt.config.corpora import (
     TsvFile,
     XliffFile,
 )
-from mt.config.stage import Contradiction, Count, Fraction, Stage, clash, kind_tag
+from mt.config.stage import MAX_BEAM, Contradiction, Count, Fraction, Stage, clash, kind_tag
 from mt.config.training import (
     AverageConfig,
     Constant,
@@ -82,6 +82,7 @@ __all__ = [
 MAX_LENGTH_PENALTY = 10
 """Beyond it, length^α leaves nothing of the log-probability."""
 
+Layers = Annotated[int, Field(ge=1, le=1000)]
 Sides = Annotated[list[Literal["src", "tgt"]], Field(min_length=1)]
 
 
@@ -128,7 +129,7 @@ class TokenizerConfig(Stage):
 
     kind: Literal["bpe", "unigram"] = "bpe"
     """Sub-word method."""
-    vocab_size: int = Field(default=8000, ge=8)
+    vocab_size: int = Field(default=8000, ge=8, le=2_000_000)
     """Pieces, special ones included; lowered, with a warning, when the corpus cannot fill it."""
     joint: bool = True
     """One vocabulary for both sides, or one each."""
@@ -140,7 +141,7 @@ class TokenizerConfig(Stage):
     """sentencepiece's normalisation rule; identity leaves the text as it is."""
     symbols: list[str] = []
     """Strings that are always one piece, such as placeholders."""
-    max_line_bytes: int = Field(default=4192, ge=1)
+    max_line_bytes: int = Field(default=4192, ge=1, le=2**30)
     """Longer lines are left out of tokenizer training."""
     sample: Sample | None = None
     """Sub-word sampling while training; off by default."""
@@ -160,15 +161,15 @@ def _divisor(number: int, near: int) -> int:
 class ModelConfig(Stage):
     """Encoder-decoder Transformer (Vaswani et al. 2017, https://arxiv.org/abs/1706.03762)."""
 
-    dim: int = Field(default=256, ge=2)
+    dim: int = Field(default=256, ge=2, le=65_536)
     """Width of the states (d_model)."""
-    ffn: int = Field(default=1024, ge=1)
+    ffn: int = Field(default=1024, ge=1, le=2**20)
     """Inner width of the feed-forward layers."""
     heads: Count = 4
     """Attention heads; they divide dim."""
-    encoder_layers: Count = 3
+    encoder_layers: Layers = 3
     """Depth of the encoder."""
-    decoder_layers: Count = 3
+    decoder_layers: Layers = 3
     """Depth of the decoder."""
     dropout: Fraction = 0.3
     """On embeddings and on the output of every sub-layer."""
@@ -192,19 +193,19 @@ class ModelConfig(Stage):
 class DecodeConfig(Stage):
     """How `translate` and the final scores search."""
 
-    beam: Count = 5
+    beam: int = Field(default=5, ge=1, le=MAX_BEAM)
     """Beam width; 1 is greedy."""
     length_penalty: float = Field(default=1.0, ge=0, le=MAX_LENGTH_PENALTY)
     """α in score = log-probability / length^α; larger favours longer translations, 0 ranks by log-probability."""
-    n_best: Count = 1
+    n_best: int = Field(default=1, ge=1, le=MAX_BEAM)
     """Translations given for each line."""
-    patience: float = Field(default=1.0, ge=1)
+    patience: float = Field(default=1.0, ge=1, le=1000)
     """A line is finished when beam × patience translations are."""
     max_length_factor: float = Field(default=2.0, gt=0, le=100)
     """Longest translation, in pieces: factor × source pieces + extra."""
     max_length_extra: int = Field(default=20, ge=1, le=10_000)
     """See max_length_factor."""
-    batch_tokens: Count = 4096
+    batch_tokens: int = Field(default=4096, ge=1, le=10**8)
     """Rows × longest source of one decoding batch."""
 
     def contradictions(self) -> Iterator[Contradiction]:

@@ -42,8 +42,12 @@ class Stage(BaseModel):
         return self
 
 
+MAX_BEAM = 10_000
+"""Widest beam."""
+
 Fraction = Annotated[float, Field(ge=0.0, lt=1.0)]
-Count = Annotated[int, Field(ge=1)]
+Count = Annotated[int, Field(ge=1, le=10**9)]
+"""The bound, like that of each size, is beyond what anybody needs: a slip of the keyboard is told before memory is asked for."""
 
 
 def kind_tag(kind: object) -> str:

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag
 
-from mt.config.stage import Contradiction, Count, Fraction, Stage, clash, kind_tag
+from mt.config.stage import MAX_BEAM, Contradiction, Count, Fraction, Stage, clash, kind_tag
 
 
 class OptimizerConfig(Stage):
@@ -28,8 +28,8 @@ class InverseSqrt(Stage):
 
     kind: Literal["inverse_sqrt"] = "inverse_sqrt"
     """Which curve."""
-    warmup: int | None = Field(default=None, ge=1)
-    """Updates; left out: min(1000, max_updates / 10)."""
+    warmup: Count | None = None
+    """Updates; left out: a tenth of the run's, at most 1000 (which it is where only max_minutes is given)."""
 
 
 class Noam(Stage):
@@ -37,8 +37,8 @@ class Noam(Stage):
 
     kind: Literal["noam"]
     """Which curve."""
-    warmup: int | None = Field(default=None, ge=1)
-    """Updates; left out: min(1000, max_updates / 10)."""
+    warmup: Count | None = None
+    """Updates; left out: a tenth of the run's, at most 1000 (which it is where only max_minutes is given)."""
     factor: float = Field(default=1.0, gt=0)
     """Scales the whole curve."""
 
@@ -48,8 +48,8 @@ class Cosine(Stage):
 
     kind: Literal["cosine"]
     """Which curve."""
-    warmup: int | None = Field(default=None, ge=1)
-    """Updates; left out: min(1000, max_updates / 10)."""
+    warmup: Count | None = None
+    """Updates; left out: a tenth of the run's, at most 1000 (which it is where only max_minutes is given)."""
     floor: float = Field(default=0.0, ge=0, le=1)
     """Share of lr left at the end."""
 
@@ -59,8 +59,8 @@ class Linear(Stage):
 
     kind: Literal["linear"]
     """Which curve."""
-    warmup: int | None = Field(default=None, ge=1)
-    """Updates; left out: min(1000, max_updates / 10)."""
+    warmup: Count | None = None
+    """Updates; left out: a tenth of the run's, at most 1000 (which it is where only max_minutes is given)."""
     floor: float = Field(default=0.0, ge=0, le=1)
     """Share of lr left at the end."""
 
@@ -70,8 +70,8 @@ class Constant(Stage):
 
     kind: Literal["constant"]
     """Which curve."""
-    warmup: int | None = Field(default=None, ge=1)
-    """Updates; left out: min(1000, max_updates / 10)."""
+    warmup: Count | None = None
+    """Updates; left out: a tenth of the run's, at most 1000 (which it is where only max_minutes is given)."""
 
 
 def _schedule_kind(value: Any) -> str:
@@ -92,20 +92,20 @@ Schedule = Annotated[
 class AverageConfig(Stage):
     """Averaging of checkpoints when the run ends."""
 
-    last: int = Field(default=0, ge=0)
+    last: int = Field(default=0, ge=0, le=10_000)
     """How many of the newest checkpoints are averaged; 0 is none."""
 
 
 class ValidationConfig(Stage):
     """What is measured on the dev set, and how often."""
 
-    every: int | None = Field(default=None, ge=1)
+    every: Count | None = None
     """Updates between validations; left out: about once an epoch, between 100 and 2000."""
-    beam: Count = 1
+    beam: int = Field(default=1, ge=1, le=MAX_BEAM)
     """Beam width of the decoded BLEU and chrF; 1 is greedy."""
     max_lines: Count = 2000
     """The first lines of the dev set that are used."""
-    samples: int = Field(default=5, ge=0)
+    samples: int = Field(default=5, ge=0, le=10_000)
     """Fixed dev lines whose translation is shown each time."""
 
 
@@ -114,22 +114,22 @@ class EarlyStopping(Stage):
 
     metric: Literal["bleu", "chrf", "loss"] = "bleu"
     """What decides; higher is better for bleu and chrf, lower for loss."""
-    patience: int = Field(default=10, ge=0)
+    patience: int = Field(default=10, ge=0, le=10**9)
     """Validations without a better score before training stops; 0 never stops early."""
 
 
 class TrainConfig(Stage):
     """The training loop."""
 
-    max_updates: int | None = Field(default=None, ge=1)
+    max_updates: Count | None = None
     """Updates at which the run ends. With no limit given at all, a default derived from the corpus."""
-    max_epochs: int | None = Field(default=None, ge=1)
+    max_epochs: Count | None = None
     """Passes over the training data at which the run ends."""
     max_minutes: float | None = Field(default=None, gt=0)
     """Minutes of training at which the run ends; they add up over resumes."""
-    batch_tokens: int = Field(default=4096, ge=1)
+    batch_tokens: int = Field(default=4096, ge=1, le=10**8)
     """Rows × longest side, end mark and padding included, per device and micro-batch; a longer sentence is a batch by itself."""
-    accumulate: Count = 1
+    accumulate: int = Field(default=1, ge=1, le=100_000)
     """Micro-batches per update."""
     optimizer: OptimizerConfig = OptimizerConfig()
     """AdamW."""
@@ -143,7 +143,7 @@ class TrainConfig(Stage):
     """auto: bf16 where the hardware has it, else fp16 on CUDA, else fp32."""
     device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
     """auto: cuda, else mps, else cpu."""
-    save_every: int | None = Field(default=None, ge=1)
+    save_every: Count | None = None
     """Updates between checkpoints; left out: as validation.every."""
     keep: Count = 5
     """Newest checkpoints kept, besides the best."""

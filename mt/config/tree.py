@@ -11,13 +11,12 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from mt.config.dialect import MAX_DEPTH, Loader, scalar_of, text_of
+from mt.config.dialect import MAX_DEPTH, MAX_NODES, Loader, scalar_of, text_of
 from mt.config.stage import Trail
 from mt.errors import ConfigError
 
 MAX_BYTES = 1 << 20
 """Largest config file."""
-_MAX_NODES = 20_000
 
 
 def one_line(text: str) -> str:
@@ -117,6 +116,9 @@ def parse(text: str, at: Callable[[int, str], Place]) -> Tree:
         node = loader.get_single_node()
     except yaml.reader.ReaderError as err:
         line = text.count("\n", 0, err.position) + 1
+        if 0xDC80 <= int(err.character) <= 0xDCFF:  # how Python passes on what is not UTF-8
+            byte = f"byte 0x{int(err.character) - 0xDC00:02X} is not UTF-8"
+            raise ConfigError(f"{at(line, '')}: {byte}; write it as UTF-8, or rename the file it names") from None
         raise ConfigError(f"{at(line, '')}: the character U+{int(err.character):04X} is not allowed in YAML; remove it") from None
     except yaml.MarkedYAMLError as err:
         mark = err.problem_mark or err.context_mark
@@ -136,6 +138,8 @@ def _plain(err: yaml.MarkedYAMLError) -> str:
         return "a second `: ` where a value should end; check the indentation, or put the value in quotes"
     if "cannot start any token" in problem or "alias" in problem or "expected alphabetic or numeric" in problem:
         return f"not valid YAML: {problem}; put the value in quotes"
+    if "could not find expected ':'" in problem:
+        return "not valid YAML: a line without a setting; is there a space after each colon?"
     return f"not valid YAML: {problem}" + (f" ({err.context})" if err.context else "")
 
 
@@ -153,9 +157,9 @@ class _Reading:
         place = self.at(node.start_mark.line + 1, ".".join(map(str, trail)))
         self.nodes += 1
         self.depth += 1
-        if self.nodes > _MAX_NODES or self.depth > MAX_DEPTH:
+        if self.nodes > MAX_NODES or self.depth > MAX_DEPTH:
             where = self.at(place.line or 1, "")
-            raise ConfigError(f"{where}: aliases unfold to more than {_MAX_NODES} settings or {MAX_DEPTH} levels; write it out")
+            raise ConfigError(f"{where}: aliases unfold to more than {MAX_NODES} settings or {MAX_DEPTH} levels; write it out")
         value: Any
         match node:
             case yaml.MappingNode():
@@ -187,6 +191,12 @@ class _Reading:
             if name is None:
                 self.problems.append((self.at(line, ".".join(map(str, trail))), "a key has to be plain text"))
                 continue
+            setting, colon, rest = name.partition(":")
+            if colon and rest and isinstance(value, yaml.ScalarNode) and value.value == "" and value.style is None:
+                self.problems.append(
+                    (self.at(line, ".".join(map(str, (*trail, setting)))), f"put a space after the colon: `{setting}: {rest}`")
+                )
+                name, value = setting, yaml.ScalarNode("tag:yaml.org,2002:str", rest, key.start_mark, key.end_mark)
             here = (*trail, name)
             result[name] = self.value(value, here)
             self.places[here] = self.places[here]._replace(line=self.at(line, "").line)

@@ -1,4 +1,4 @@
-"""Settings that depend on the corpus, and settings that may change while a run is interrupted."""
+"""The numbers a run goes by, and settings that may change while it is interrupted."""
 
 from __future__ import annotations
 
@@ -21,28 +21,6 @@ MAY_CHANGE = (
     "run_dir",
 )
 """Settings that a resumed run may have otherwise than before; the limits not under cosine or linear, whose curve they shape."""
-
-
-def derive(config: Config, *, updates_per_epoch: int) -> Config:
-    """The config with everything filled in that depends on the corpus."""
-    train = config.train
-    limits = (train.max_updates, train.max_epochs, train.max_minutes)
-    max_updates = train.max_updates if any(limits) else min(100_000, max(2000, 40 * updates_per_epoch))
-    every = train.validation.every or min(2000, max(100, updates_per_epoch))
-    known = [n for n in (max_updates, train.max_epochs and train.max_epochs * updates_per_epoch) if n]
-    warmup = train.schedule.warmup or max(1, min([1000, *(n // 10 for n in known)]))
-    return config.model_copy(
-        update={
-            "train": train.model_copy(
-                update={
-                    "max_updates": max_updates,
-                    "save_every": train.save_every or every,
-                    "schedule": train.schedule.model_copy(update={"warmup": warmup}),
-                    "validation": train.validation.model_copy(update={"every": every}),
-                }
-            )
-        }
-    )
 
 
 def make_plan(config: Config, updates_per_epoch: int) -> Plan:

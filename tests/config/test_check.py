@@ -155,7 +155,10 @@ def test_numbers_have_bounds(read, problems, key: str, inside: list[float], outs
     [
         ("{dev: none}", "data.train: is missing; give a list of corpora such as [{src: train.en, tgt: train.de}]"),
         ("{train: [], dev: none}", "data.train: should have 1 items or more, has 0"),
-        ("{train: {tsv: a}, dev: none}", "data.train: should be a list, not a group of settings; begin each item with `- `"),
+        (
+            "{train: {tsv: a}, dev: none}",
+            "data.train: should be a list, not a group of settings; write [{src: train.en, tgt: train.de}], or begin each item with `- `",
+        ),
         ("{train: [t.en], dev: none}", "data.train.0: should be a group of settings (name: value), not 't.en'"),
         ("{train: [{src: a}], dev: none}", "data.train.0.tgt: is missing; add it"),
         ("{train: [{tsv: a, weight: 0}], dev: none}", "data.train.0.weight: should be at least 0.001, is 0"),
