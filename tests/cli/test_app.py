@@ -63,6 +63,23 @@ def test_signals_have_their_exit_codes(body: str, code: int) -> None:
     assert (done.returncode, done.stderr) == (code, "")
 
 
+@pytest.mark.parametrize("module", ["mt.cli.app", "typer", "mt.errors", "mt.cli.train_command"])
+def test_ctrl_c_while_it_is_loaded_is_as_quiet_as_later(module: str) -> None:
+    code = f"""
+import runpy, sys
+
+class Interrupted:
+    def find_spec(self, name, *_):
+        if name == {module!r}:
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Interrupted())
+runpy.run_module("mt", run_name="__main__")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf-8")
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
 @pytest.mark.parametrize("words", [["train", "--no-such-option"], ["no-such-command"], ["config", "shwo"]])
 def test_wrong_usage_is_2_with_a_hint(words: list[str]) -> None:
     done = subprocess.run([sys.executable, "-m", "mt", *words], capture_output=True, encoding="utf-8")
