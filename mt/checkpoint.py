@@ -19,12 +19,16 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
+from mt.config.schema import ModelConfig
 from mt.errors import RunError
 from mt.files import sync
-from mt.rundir import PARTIAL, RunDir
+from mt.rundir import PARTIAL, RunDir, read_object
 
 FORMAT = 1
 """Version of the layout above; a reader refuses a newer one."""
+
+TRAINING_ONLY = {"dropout", "attention_dropout", "gradient_checkpointing"}
+"""Settings of the model that its translations do not depend on."""
 
 Weights = Literal["raw", "ema"]
 
@@ -33,9 +37,10 @@ def save_checkpoint(
     path: Path, *, weights: Mapping[str, Tensor], ema: Mapping[str, Tensor] | None = None, state: Mapping[str, Any], trainer: Any = None
 ) -> None:
     """Write a checkpoint, whole or not at all. Raises RunError if the disk refuses; then nothing has changed."""
-    partial = path.with_name(path.name + PARTIAL)
+    partial, old = path.with_name(path.name + PARTIAL), path.with_name(f"{path.name}.old{PARTIAL}")
     try:
-        shutil.rmtree(partial, ignore_errors=True)
+        for left in (partial, old):
+            shutil.rmtree(left, ignore_errors=True)
         partial.mkdir(parents=True)
         save_file(contiguous(weights), partial / "model.safetensors")
         if ema is not None:
@@ -45,13 +50,18 @@ def save_checkpoint(
         (partial / "state.json").write_text(json.dumps({"format": FORMAT, **state}, indent=1) + "\n", encoding="utf-8", newline="\n")
         for file in (*partial.iterdir(), partial):
             sync(file)
-        shutil.rmtree(path, ignore_errors=True)
+        if path.exists():
+            path.rename(old)
         partial.rename(path)
         sync(path.parent)
     except (OSError, RuntimeError, SafetensorError) as error:  # a full disk is an OSError to neither torch nor safetensors
-        shutil.rmtree(partial, ignore_errors=True)
         cure = "the checkpoints before it are whole: make room, then go on with --resume"
         raise RunError(f"{path}: cannot be saved ({getattr(error, 'strerror', None) or error}); {cure}") from error
+    finally:
+        if old.exists() and not path.exists():
+            old.rename(path)
+        for left in (partial, old):
+            shutil.rmtree(left, ignore_errors=True)
 
 
 def contiguous(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -77,15 +87,20 @@ def due(steps: Sequence[int], *, every: int) -> list[int]:
 
 def read_state(path: Path) -> dict[str, Any]:
     """The state.json of a checkpoint. Raises RunError if it is missing, or of a version this program does not know."""
-    try:
-        state: dict[str, Any] = json.loads((path / "state.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise RunError(f"{path}: not a whole checkpoint ({error})") from None
-    if not isinstance(state, dict):
-        raise RunError(f"{path}: not a whole checkpoint (its state.json is no object)")
+    state = read_object(path / "state.json", cure="remove this checkpoint and let the names in names.json stand for another")
     if state.get("format") != FORMAT:
         raise RunError(f"{path}: written in format {state.get('format')}, this version of mt reads format {FORMAT}; update mt")
     return state
+
+
+def check_model(state: Mapping[str, Any], model: ModelConfig, *, source: Path, config: Path) -> None:
+    """Raise RunError if the config asks for another model than the checkpoint is of; what matters in training alone may differ."""
+    before = state.get("model", {})  # those written before it was noted have none
+    if not isinstance(before, dict):
+        raise RunError(f"{source / 'state.json'}: is damaged (its model is no object); put the original back, or take another checkpoint")
+    for key, value in model.model_dump(mode="json", exclude=TRAINING_ONLY).items():
+        if before.get(key, value) != value:
+            raise RunError(f"{config}: model.{key} is {value}, but {source.name} was trained with {before[key]}; set it back")
 
 
 def read_weights(path: Path, which: Weights | None = None) -> dict[str, Tensor]:

@@ -25,13 +25,24 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from mt.errors import RunError
 from mt.files import write_atomic
 
 PARTIAL = ".partial"
 """Ending of what is still being written; ignored, and removed when the run goes on."""
+
+
+def read_object(file: Path, *, cure: str) -> dict[str, Any]:
+    """The object in a JSON file of a run. Raises RunError, with the cure, for anything else in its place."""
+    try:
+        value = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        value = None
+    if not isinstance(value, dict):
+        raise RunError(f"{file}: is damaged{'' if file.exists() else ' or missing'}; {cure}")
+    return value
 
 
 class RunDir:
@@ -68,11 +79,11 @@ class RunDir:
         """What would make it wrong to start a run here: all that is no part of a half-made run; nothing where a whole one is."""
         if self.is_whole() or not self.path.exists():
             return []
-        half_made = {self.lock_file, self.data, *self.tokenizer_files(joint=True), *self.tokenizer_files(joint=False)}
-        half_made |= {self.pointer, self.filtered, self.sources}
         inside = self.data.iterdir() if self.data.is_dir() else ()
-        half_made |= {*self.half_written(), self.replaced, self.replacing}
-        found = [path for path in (*self.path.iterdir(), *inside) if path not in half_made]
+        found = [*self.path.iterdir(), *inside]  # before what is half-written: another process may be writing
+        half_made = {self.lock_file, self.data, *self.tokenizer_files(joint=True), *self.tokenizer_files(joint=False)}
+        half_made |= {self.pointer, self.filtered, self.sources, *self.half_written(), self.replaced, self.replacing}
+        found = [path for path in found if path not in half_made and path.exists()]
         return [str(path.relative_to(self.path)) for path in found]
 
     def tokenizer_files(self, *, joint: bool) -> tuple[Path, Path]:
@@ -99,12 +110,10 @@ class RunDir:
         """Which checkpoint folder `best` and `last` stand for; empty before the first checkpoint."""
         if not self.names_file.exists():
             return {}
-        try:
-            names = json.loads(self.names_file.read_text(encoding="utf-8"))
-        except ValueError:
-            names = None
-        if not isinstance(names, dict) or not all(isinstance(folder, str) for folder in names.values()):
-            raise RunError(f'{self.names_file}: is damaged; write {{"best": "step-…", "last": "step-…"}} with folders that exist')
+        cure = 'write {"best": "step-…", "last": "step-…"} with folders that exist'
+        names = read_object(self.names_file, cure=cure)
+        if not all(isinstance(folder, str) for folder in names.values()):
+            raise RunError(f"{self.names_file}: is damaged; {cure}")
         return names
 
     def set_names(self, **folders: Path) -> None:
@@ -114,7 +123,10 @@ class RunDir:
             json.dump(names, file)
 
     def require(self) -> None:
-        """Raise RunError if this is no run."""
+        """Raise RunError if this is no run; one that was being replaced when its process was killed is put back first."""
+        if self.is_torn():
+            with self.lock():
+                self.put_back()
         if not self.config.exists():
             raise RunError(f"{self.path}: not a run (it has no {self.config.name}); give the directory that `mt train` wrote")
 
@@ -124,7 +136,9 @@ class RunDir:
         path = self.step(int(which)) if re.fullmatch("[0-9]{1,12}", which) else self.checkpoints / self.names().get(which, which)
         if which in ("", ".", "..") or path.parent != self.checkpoints or not (path / "state.json").exists():
             there = ", ".join([*self.names(), *map(str, self.steps())]) or "none yet: let `mt train` reach its first validation"
-            raise RunError(f"{self.path}: no checkpoint {which!r}; there are: {there}")
+            unjudged = which == "best" and "best" not in self.names() and "last" in self.names()
+            cure = "; it was not validated yet, take its newest with --checkpoint last" if unjudged else ""
+            raise RunError(f"{self.path}: no checkpoint {which!r}; there are: {there}{cure}")
         return path
 
     def half_written(self) -> list[Path]:
@@ -135,6 +149,11 @@ class RunDir:
         """Remove what a killed run left half-written."""
         for path in self.half_written():
             shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+    def is_torn(self) -> bool:
+        """Whether a run here is being replaced, or was when its process was killed."""
+        old = self.replaced / self.config.name
+        return self.replacing.is_dir() or old.is_file() or (self.replaced.is_dir() and self.is_whole())
 
     def put_aside(self) -> None:
         """Move what is there out of the way of a new run; `put_back` settles what becomes of it."""

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import torch
 
-from mt.checkpoint import Weights, load_weights, read_state, read_weights
+from mt.checkpoint import Weights, check_model, load_weights, read_state, read_weights
 from mt.config.directions import targets
 from mt.config.load import load
 from mt.config.schema import Config, Langs
@@ -102,7 +102,9 @@ class Translator:
         path = rundir.find(checkpoint)
         config = load(rundir.config).config
         tokenizers = load_tokenizers(rundir, joint=config.tokenizer.joint)
-        check_fingerprints(read_state(path), tokenizers, source=path)
+        state = read_state(path)
+        check_fingerprints(state, tokenizers, source=path)
+        check_model(state, config.model, source=path, config=rundir.config)
         where = choose_device(device)
         model = Transformer.build(config.model, src_vocab=tokenizers.src.size, tgt_vocab=tokenizers.tgt.size, joint=tokenizers.joint)
         load_weights(model, read_weights(path, weights), source=path)

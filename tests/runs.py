@@ -70,6 +70,9 @@ class Silent:
         if self.at_update and isinstance(event, Update):
             self.at_update(event.update)
 
+    def say(self, line: str) -> None:
+        """Nothing is shown."""
+
 
 def tree(folder: Path) -> dict[str, bytes]:
     """Every file below."""

@@ -16,7 +16,8 @@ import torch
 from torch import nn
 
 from mt import checkpoint
-from mt.checkpoint import FORMAT, load_weights, read_state, read_trainer, read_weights, rotate, save_checkpoint
+from mt.checkpoint import FORMAT, check_model, load_weights, read_state, read_trainer, read_weights, rotate, save_checkpoint
+from mt.config.schema import ModelConfig
 from mt.errors import RunError
 from mt.rundir import PARTIAL, RunDir
 
@@ -115,6 +116,38 @@ def test_a_damaged_file_is_named(tmp_path: Path, name: str, harm: str) -> None:
         read(tmp_path / "step-1")
 
 
+@pytest.mark.parametrize("text", ["[" * 100_000, "[]", "5"], ids=["deep", "list", "number"])
+def test_a_state_that_is_no_object_is_damaged(tmp_path: Path, text: str) -> None:
+    save(tmp_path / "step-1")
+    (tmp_path / "step-1" / "state.json").write_text(text, encoding="utf-8")
+    with pytest.raises(RunError, match=r"step-1/state.json: is damaged; "):
+        read_state(tmp_path / "step-1")
+
+
+# ── the model it is of ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    "change", [{"heads": 2}, {"norm": "post"}, {"dim": 128}, {"decoder_layers": 1}, {"tied_embeddings": False}], ids=str
+)
+def test_another_model_is_refused_with_both_values(change: dict[str, Any]) -> None:
+    ((key, value),) = change.items()
+    trained = ModelConfig()
+    changed = ModelConfig.model_validate({**trained.model_dump(), **change})
+    state = {"model": trained.model_dump(mode="json")}
+    check_model(state, trained, source=Path("step-1"), config=Path("config.yaml"))
+    with pytest.raises(
+        RunError, match=f"config.yaml: model.{key} is {value}, but step-1 was trained with {getattr(trained, key)}; set it back"
+    ):
+        check_model(state, changed, source=Path("step-1"), config=Path("config.yaml"))
+
+
+def test_what_matters_in_training_alone_may_differ_and_old_checkpoints_do_not_say() -> None:
+    changed = ModelConfig(dropout=0.5, attention_dropout=0.5, gradient_checkpointing=True)
+    check_model({"model": ModelConfig().model_dump(mode="json")}, changed, source=Path("step-1"), config=Path("config.yaml"))
+    check_model({}, ModelConfig(heads=2), source=Path("step-1"), config=Path("config.yaml"))
+
+
 # ── whole or not at all ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -136,6 +169,37 @@ def test_when_the_disk_refuses_the_old_checkpoint_stays(tmp_path: Path, monkeypa
             monkeypatch.setattr(os, "fsync", disk_full)
     with pytest.raises(RunError, match=r"step-2: cannot be saved .No space left on device.*--resume"):
         save(tmp_path / "step-2")
+    assert [path.name for path in tmp_path.iterdir()] == ["step-1"]
+    assert equal(read_weights(tmp_path / "step-1"), WEIGHTS)
+
+
+@pytest.mark.parametrize("place", ["save_file", "sync"])
+@pytest.mark.parametrize("again", [False, True], ids=["new", "written again"])
+def test_interrupted_while_it_is_saved_it_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, again: bool) -> None:
+    save(tmp_path / "step-1")
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(checkpoint, place, interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        save(tmp_path / ("step-1" if again else "step-2"))
+    assert [path.name for path in tmp_path.iterdir()] == ["step-1"]
+    assert equal(read_weights(tmp_path / "step-1"), WEIGHTS)
+
+
+def test_interrupted_while_it_takes_the_place_of_another_that_one_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    save(tmp_path / "step-1")
+    rename = Path.rename
+
+    def interrupt(path: Path, target: Path) -> Path:
+        if target == tmp_path / "step-1" and path.name == f"step-1{PARTIAL}":
+            raise KeyboardInterrupt
+        return rename(path, target)
+
+    monkeypatch.setattr(Path, "rename", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        save(tmp_path / "step-1", weights={"a": torch.ones(1)})
     assert [path.name for path in tmp_path.iterdir()] == ["step-1"]
     assert equal(read_weights(tmp_path / "step-1"), WEIGHTS)
 

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -89,6 +90,58 @@ def test_what_is_half_written_is_cleared_and_nothing_else(run: RunDir) -> None:
     (run.checkpoints / f".names.json.0a1b{PARTIAL}").write_bytes(b"{")
     run.clear_half_written()
     assert list(run.checkpoints.iterdir()) == [kept]
+
+
+# ── damaged, or replaced half-way ───────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("harm", ["a folder", "[" * 100_000, '{"best": 5}', "[]", ""], ids=["folder", "deep", "number", "list", "empty"])
+def test_damaged_names_are_one_line_with_the_cure(run: RunDir, harm: str) -> None:
+    run.names_file.mkdir() if harm == "a folder" else run.names_file.write_text(harm, encoding="utf-8")
+    with pytest.raises(RunError, match=r"names.json: is damaged; write ..best.: .step-….") as caught:
+        run.find("best")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_run_that_was_not_validated_yet_has_a_last_checkpoint(run: RunDir) -> None:
+    run.set_names(last=add(run, 5))
+    with pytest.raises(RunError, match="no checkpoint 'best'; there are: last, 5; it was not validated yet, .* --checkpoint last$"):
+        run.find("best")
+
+
+class Killed(BaseException):
+    pass
+
+
+@pytest.mark.parametrize("moment", range(4))
+def test_a_run_whose_replacement_was_killed_is_put_back_by_whoever_asks_for_it(
+    run: RunDir, monkeypatch: pytest.MonkeyPatch, moment: int
+) -> None:
+    run.set_names(best=add(run, 5))
+    run.journal.write_text("{}\n", encoding="utf-8")
+    rename, moments = Path.rename, iter(range(100))
+
+    def killed(path: Path, target: Path) -> Path:
+        if next(moments) == moment:
+            raise Killed
+        return rename(path, target)
+
+    with monkeypatch.context() as patch, suppress(Killed):
+        patch.setattr(Path, "rename", killed)
+        run.put_aside()
+    assert run.is_torn()
+    assert RunDir(run.path).find("best") == run.step(5)
+    assert run.journal.exists()
+    assert not run.is_torn()
+
+
+def test_while_its_replacement_is_prepared_a_run_is_in_use(run: RunDir, other: subprocess.Popen[bytes]) -> None:
+    run.set_names(best=add(run, 5))
+    run.put_aside()
+    with pytest.raises(RunError, match=f"in use by process {other.pid};"):
+        run.find("best")
+    other.communicate()
+    assert run.find("best") == run.step(5)
 
 
 # ── the lock ────────────────────────────────────────────────────────────────────────────────────────────────────────

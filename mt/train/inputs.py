@@ -12,7 +12,8 @@ from typing import Any
 
 import sentencepiece
 
-from mt.clean.filters import TextFilters, table, table_json
+from mt.clean.filters import TextFilters, drop_reason, table, table_json
+from mt.clean.tally import Tally
 from mt.config.directions import langs_of, tag_of, tags
 from mt.config.schema import Config, Corpus, HubDataset
 from mt.data.augment import Augmenter
@@ -22,12 +23,12 @@ from mt.data.loader import TrainingData
 from mt.data.meter import Meter, Say
 from mt.data.plan import Span, tempered
 from mt.data.store import FORMAT, LENGTHS, Store, is_whole
-from mt.errors import RunError
+from mt.errors import DataError, RunError, TokenizerError
 from mt.files import sha256, shards, write_atomic, write_folder
 from mt.formats.hub import hub_fingerprint
 from mt.formats.pairs import Pair
 from mt.formats.readers import read_held_out, read_pairs
-from mt.rundir import RunDir
+from mt.rundir import RunDir, read_object
 from mt.tokenizer.fit import fit_items
 from mt.tokenizer.spm import Tokenizers
 from mt.translator import load_tokenizers
@@ -40,7 +41,10 @@ def read_dev(config: Config) -> tuple[str, list[Pair]] | None:
     dev = config.data.dev
     if dev == "none":
         return None
-    return dev.called(), read_held_out(dev, langs=langs_of(config, dev))
+    pairs = read_held_out(dev, langs=langs_of(config, dev))
+    if all(map(drop_reason, pairs[: config.train.validation.max_lines])):
+        raise DataError(f"{dev.called()}: every pair has an empty side; give another dev set, or `dev: none`")
+    return dev.called(), pairs
 
 
 def check_tests(config: Config) -> None:
@@ -59,15 +63,24 @@ def files_of(corpus: Corpus) -> list[Path]:
     return [file for path in corpus.paths() for file in shards(path)]
 
 
+def check_files(config: Config) -> None:
+    """Raise DataError for a pipe or device in place of a file: corpora are read more than once."""
+    held_out = [] if config.data.dev == "none" else [config.data.dev]
+    for file in (file for corpus in (*config.data.train, *held_out, *config.data.test.values()) for file in files_of(corpus)):
+        if file.exists() and not file.is_file():
+            raise DataError(f"{file}: is a pipe or device, and corpora are read more than once; write it to a file")
+
+
 def fingerprints(config: Config, cache: CacheDir) -> dict[str, str]:
     """SHA-256 of each file the run is made from; data sets of a hub are not among them."""
+    check_files(config)
     corpora = [*config.data.train, *([] if config.data.dev == "none" else [config.data.dev])]
     return cache.digests(file for corpus in corpora for file in files_of(corpus))
 
 
 def check_sources(run: RunDir, cache: CacheDir) -> None:
     """Raise RunError naming each file that is no longer what the run was made from; one that is gone does no harm yet."""
-    before = json.loads(run.sources.read_text(encoding="utf-8"))
+    before = read_object(run.sources, cure="copy it from a backup, or start over with --overwrite")
     changed = [file for file, digest in before.items() if Path(file).exists() and cache.digest(Path(file)) != digest]
     if changed:
         raise RunError(
@@ -132,14 +145,22 @@ def fit_tokenizers(config: Config, run: RunDir, cache: CacheDir, prints: dict[st
 
 def make_tokenizer(entry: Path, *, config: Config, sides: tuple[int, ...], tagged: Sequence[str], say: Say) -> None:
     """Train the tokenizer of some sides into a folder, with what there is to say about it."""
+    sources = training_sources(config)
+    tallies = {source.name: Tally() for source in sources}
 
     def line_of(item: tuple[Source, Pair]) -> list[str] | None:
         source, pair = item
-        return None if source.reason(pair) else [(pair.src, pair.tgt)[side] for side in sides]
+        kept = list(tallies[source.name].keep([pair], source.reason))
+        return [(pair.src, pair.tgt)[side] for side in sides] if kept else None
 
     with write_folder(entry) as folder, closing(Meter("reading for the tokenizer", say)) as meter:
-        items = meter.counted((source, pair) for source in training_sources(config) for pair in source.pairs)
-        report = fit_items(items, line_of, folder / "tokenizer.model", config.tokenizer, tags=tagged, seed=config.train.seed)
+        items = meter.counted((source, pair) for source in sources for pair in source.pairs)
+        try:
+            report = fit_items(items, line_of, folder / "tokenizer.model", config.tokenizer, tags=tagged, seed=config.train.seed)
+        except TokenizerError:
+            for name, tally in tallies.items():  # where nothing is left of a corpus, that is the reason
+                tally.require_pairs(name)
+            raise
         facts = {"vocab_size": report.vocab_size, "warnings": report.warnings}
         (folder / "report.json").write_text(json.dumps(facts, ensure_ascii=False), encoding="utf-8")
 
@@ -218,11 +239,11 @@ def open_store(run: RunDir) -> Store:
 
 def pointer_of(run: RunDir) -> dict[str, Any]:
     """What `pointer_to` gave when the run was prepared."""
-    try:
-        pointer: dict[str, Any] = json.loads(run.pointer.read_text(encoding="utf-8"))
-        return {name: pointer[name] for name in ("path", "pairs", "lengths")}
-    except (OSError, ValueError, TypeError, KeyError):
-        raise RunError(f"{run.pointer}: is damaged or missing; copy it from a backup, or start over with --overwrite") from None
+    cure = "copy it from a backup, or start over with --overwrite"
+    pointer = read_object(run.pointer, cure=cure)
+    if not isinstance(pointer.get("path"), str) or not pointer.keys() >= {"pairs", "lengths"}:
+        raise RunError(f"{run.pointer}: is damaged; {cure}")
+    return {name: pointer[name] for name in ("path", "pairs", "lengths")}
 
 
 def find_store(config: Config, run: RunDir, cache: CacheDir, tokenizers: Tokenizers, *, say: Say) -> Store:

@@ -5,13 +5,19 @@ from __future__ import annotations
 import json
 import math
 import sys
+import threading
 import time
 from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any, TextIO
 
 from tqdm import tqdm
 
+from mt.errors import RunError
+from mt.files import NO_ROOM
 from mt.rundir import RunDir
 from mt.train.events import Ended, Event, Saved, Update, Validated
 
@@ -96,23 +102,38 @@ def validation_line(event: Validated) -> str:
     return f"validation at update {event.update}, epoch {event.epoch + 1}: {loss}, {scores}{' (best so far)' if event.best else ''}"
 
 
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Within, what the disk refuses is a RunError that names the file and the cure."""
+    try:
+        yield
+    except OSError as error:
+        cure = "make room" if error.errno in NO_ROOM else f"move {path.name} away"
+        reason = (error.strerror or str(error)).lower()
+        raise RunError(f"{path}: cannot be written ({reason}); {cure}, then go on with --resume") from error
+
+
 class Journal:
     """`journal.jsonl`: an object a line, with its kind under `event`."""
 
     def __init__(self, run: RunDir) -> None:
-        self.file = run.journal.open("a", encoding="utf-8", newline="\n")
+        self.path = run.journal
+        with naming(self.path):
+            self.file = run.journal.open("a", encoding="utf-8", newline="\n")
 
     def __call__(self, event: Event) -> None:
         """Append an event; checkpoints are not in it, being on the disk themselves."""
         if isinstance(event, Saved):
             return
         record = {"event": type(event).__name__.lower(), **asdict(event)}
-        self.file.write(json.dumps(finite(record), ensure_ascii=False, allow_nan=False) + "\n")
-        self.file.flush()
+        with naming(self.path):
+            self.file.write(json.dumps(finite(record), ensure_ascii=False, allow_nan=False) + "\n")
+            self.file.flush()
 
     def close(self) -> None:
         """The last line is written."""
-        self.file.close()
+        with naming(self.path):
+            self.file.close()
 
 
 def finite(value: Any) -> Any:
@@ -130,10 +151,23 @@ class TensorBoard:
     def __init__(self, run: RunDir, *, purge_from: int | None = None) -> None:
         from torch.utils.tensorboard import SummaryWriter
 
-        self.writer = SummaryWriter(run.tensorboard, purge_step=purge_from)
+        self.path = run.tensorboard
+        self.hook, threading.excepthook = threading.excepthook, self.hear
+        with naming(self.path):
+            self.writer = SummaryWriter(run.tensorboard, purge_step=purge_from)
+
+    def hear(self, args: threading.ExceptHookArgs) -> None:
+        """What the disk refuses the writing thread is raised here at the next event: it need not print it."""
+        if not isinstance(args.exc_value, OSError):
+            self.hook(args)
 
     def __call__(self, event: Event) -> None:
         """Write an event."""
+        with naming(self.path):
+            self.write(event)
+
+    def write(self, event: Event) -> None:
+        """Hand an event to the thread that writes."""
         match event:
             case Update(skipped=False):
                 values = {"loss": event.loss, "lr": event.lr, "gradient_norm": event.norm, "loss_scale": event.scale}
@@ -153,4 +187,8 @@ class TensorBoard:
 
     def close(self) -> None:
         """Everything is on the disk."""
-        self.writer.close()
+        try:
+            with naming(self.path):
+                self.writer.close()
+        finally:
+            threading.excepthook = self.hook

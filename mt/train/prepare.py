@@ -10,6 +10,8 @@ from pathlib import Path
 
 import torch
 
+from mt.checkpoint import check_model, read_state
+from mt.config.derived import derive
 from mt.config.load import dump, load
 from mt.config.schema import Config
 from mt.data.cachedir import CacheDir
@@ -24,8 +26,9 @@ from mt.model.loss import LossOfBatch
 from mt.model.transformer import Transformer
 from mt.rundir import RunDir
 from mt.tokenizer.spm import Tokenizers
-from mt.train.derive import derive, make_plan, same_run
+from mt.train.derive import make_plan, same_run
 from mt.train.inputs import (
+    check_files,
     check_sources,
     check_tests,
     find_store,
@@ -35,6 +38,7 @@ from mt.train.inputs import (
     training_sources,
 )
 from mt.train.loop import Plan
+from mt.train.memory import refuse_too_large
 from mt.train.precision import choose_precision
 from mt.train.state import State
 from mt.train.validate import Validator
@@ -70,7 +74,9 @@ def prepare(config: Config, *, device: str, say: Say) -> Prepared:
     with fresh(run):
         where = choose_device(device)
         precision = choose_precision(config.train.precision, where)
+        refuse_too_large(config, where)
         training_sources(config)  # a filter that cannot work is refused before anything is read
+        check_files(config)
         dev = read_dev(config)
         check_tests(config)
         tokenizers, store = make_inputs(config, run, say=say)
@@ -104,7 +110,9 @@ def resume(config: Config, *, device: str, say: Say) -> Prepared:
         shutil.rmtree(run.tensorboard, ignore_errors=True)
         say(f"{run.path}: was stopped before its first checkpoint, starting over")
         return prepared
-    prepared.state.restore(run.checkpoints / last)
+    path = run.checkpoints / last
+    check_model(read_state(path), config.model, source=path, config=run.config)
+    prepared.state.restore(path)
     if "best" not in run.names():  # names.json was lost: the next validation is the best there is
         prepared.state.progress.best = None
     with write_atomic(run.config) as file:
@@ -121,13 +129,13 @@ def run_path(config: Config) -> Path:
 @contextmanager
 def fresh(run: RunDir) -> Iterator[None]:
     """Within, the run directory is built from nothing; if that fails it is as it was before, an older run there included."""
-
-    run.put_aside()
     try:
-        yield
-    except BaseException:
-        run.config.unlink(missing_ok=True)
-        raise
+        run.put_aside()
+        try:
+            yield
+        except BaseException:
+            run.config.unlink(missing_ok=True)
+            raise
     finally:
         run.put_back()
 
@@ -155,12 +163,13 @@ def assemble(
 ) -> Prepared:
     """Model, optimiser and dev set, from the seed alone."""
     check_directions(data, tokenizers)
+    refuse_too_large(config, device, vocab=(tokenizers.src.size, tokenizers.tgt.size))
     torch.manual_seed(config.train.seed)
     model = Transformer.build(config.model, src_vocab=tokenizers.src.size, tgt_vocab=tokenizers.tgt.size, joint=tokenizers.joint)
     loss = LossOfBatch(model.to(device), smoothing=config.train.label_smoothing, pad=tokenizers.tgt.pad).train()
     precision = choose_precision(config.train.precision, device)
-    prints = [tokenizers.src.fingerprint, tokenizers.tgt.fingerprint]
-    state = State(loss, config.train, precision=precision, device=device, fingerprints=prints)
+    origin = {"tokenizers": [one.fingerprint for one in tokenizers], "model": config.model.model_dump(mode="json")}
+    state = State(loss, config.train, precision=precision, device=device, origin=origin)
     validator = Validator(dev[1], tokenizers, config=config, device=device, name=dev[0]) if dev else None
     return Prepared(run, config, data, validator, state, make_plan(config, updates_in(epoch, config)), epoch)
 

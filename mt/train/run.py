@@ -22,8 +22,10 @@ from mt.files import write_atomic
 from mt.formats.readers import read_held_out
 from mt.rundir import RunDir
 from mt.train.average import mean
+from mt.train.forecast import Forecast
 from mt.train.loop import fit, patience_lost, reason_to_end
-from mt.train.monitor import Console, Journal, TensorBoard
+from mt.train.memory import enough_memory
+from mt.train.monitor import Console, Journal, TensorBoard, naming
 from mt.train.prepare import Prepared, prepare, run_path
 from mt.train.prepare import resume as resume_run
 from mt.train.process import keep_freed_memory
@@ -41,9 +43,11 @@ def train_run(config: Config, *, resume: bool, overwrite: bool, dry_run: bool, d
             describe(prepared, say=say)
         return 0
     run = RunDir(run_path(config))
+    if run.is_torn():  # a kill came while an older run was being replaced: it looks like no run
+        with run.lock():
+            run.put_back()
     refuse_strangers(run)
-    with tidy(run), run.lock():
-        run.put_back()  # an older run, where a kill came while it was being replaced
+    with tidy(run), run.lock(), enough_memory(config.train.batch_tokens):
         run.clear_half_written()
         if run.is_whole() and not (resume or overwrite):
             raise RunError(f"{run.path}: there is a run here; go on with --resume, start over with --overwrite, or give another --run-dir")
@@ -117,22 +121,28 @@ def train(prepared: Prepared, *, say: Say) -> int:
     if progress.update:
         say(f"resuming at update {progress.update}, epoch {progress.cursor.epoch + 1}")
         if run.journal.exists():
-            with run.journal.open("r+b") as file:  # what came after the checkpoint will come again
+            with naming(run.journal), run.journal.open("r+b") as file:  # what came after the checkpoint will come again
                 file.truncate(min(progress.journal_bytes, run.journal.stat().st_size))
     if state.device.type == "cpu":
         keep_freed_memory()
     console = Console(total=prepared.plan.last_update, minutes=cfg.max_minutes, done=progress.update, seconds=progress.seconds)
-    journal, board = Journal(run), TensorBoard(run, purge_from=progress.update + 1 if progress.update else None)
-    try:
-        with stop_on(signal.SIGINT, signal.SIGTERM) as stop:
-            events = fit(state, prepared.data, cfg=cfg, plan=prepared.plan, run=run, validator=prepared.validator, stop=stop)
-            with closing(events):
-                for event in events:
-                    for listener in (journal, board, console):
-                        listener(event)
-    finally:
-        journal.close()
-        board.close()
+    forecast = Forecast(
+        end=prepared.plan.curve_end,
+        minutes=cfg.max_minutes,
+        per_epoch=prepared.updates_per_epoch,
+        warmup=prepared.plan.warmup,
+        seconds=progress.seconds,
+        say=console.say,
+    )
+    with (
+        closing(Journal(run)) as journal,
+        closing(TensorBoard(run, purge_from=progress.update + 1 if progress.update else None)) as board,
+        stop_on(signal.SIGINT, signal.SIGTERM) as stop,
+        closing(fit(state, prepared.data, cfg=cfg, plan=prepared.plan, run=run, validator=prepared.validator, stop=stop)) as events,
+    ):
+        for event in events:
+            for listener in (journal, board, console, forecast):
+                listener(event)
     if stop.exit_code:
         say(f"saved at update {progress.update}; go on with --resume")
     return stop.exit_code
@@ -156,7 +166,8 @@ def finish(prepared: Prepared, *, device: str, say: Say) -> None:
         for one in scores.metrics:
             say(f"{name}: {one.name} {one.score:.2f}  {one.signature}  beam {config.decode.beam}")
     if reports:
-        run.reports.mkdir(exist_ok=True)
+        with naming(run.reports):
+            run.reports.mkdir(exist_ok=True)
         with write_atomic(run.test_scores) as file:
             json.dump(reports, file, indent=1, ensure_ascii=False)
     say(f"translate with: mt translate --model {shlex.quote(str(run.path))} --input FILE")
@@ -168,8 +179,7 @@ def average(prepared: Prepared, steps: Sequence[int], *, say: Say) -> None:
     paths = [run.step(update) for update in steps]
     weights = mean([read_weights(path) for path in paths])
     load_weights(state.model, weights, source=run.average)
-    made_of = {"tokenizers": state.fingerprints, "average_of": [path.name for path in paths]}
-    save_checkpoint(run.average, weights=weights, state=made_of)
+    save_checkpoint(run.average, weights=weights, state={**state.origin, "average_of": [path.name for path in paths]})
     say(f"average: the mean of {', '.join(path.name for path in paths)}")
     if prepared.validator:
         found = prepared.validator(state.loss)

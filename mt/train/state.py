@@ -57,14 +57,17 @@ class Progress:
 class State:
     """The moving parts of a run."""
 
-    def __init__(self, loss: LossOfBatch, cfg: TrainConfig, *, precision: Precision, device: torch.device, fingerprints: list[str]) -> None:
+    def __init__(
+        self, loss: LossOfBatch, cfg: TrainConfig, *, precision: Precision, device: torch.device, origin: Mapping[str, Any]
+    ) -> None:
+        """`origin`: what every checkpoint says of the model beside how far it is: its settings, and the fingerprints of its tokenizers."""
         self.loss, self.model = loss, loss.model
         self.precision, self.device = precision, device
         self.optimizer = build_optimizer(self.model, cfg.optimizer)
         self.scaler = build_scaler(precision, device)
         self.ema = MovingAverage(self.model, decay=cfg.ema) if cfg.ema else None
         self.progress = Progress()
-        self.fingerprints = fingerprints
+        self.origin = origin
 
     def evaluated(self) -> AbstractContextManager[None]:
         """Within, the model has the weights that are validated and used: the moving average, if there is one."""
@@ -83,7 +86,7 @@ class State:
             path,
             weights=dict(self.model.named_parameters()),
             ema=self.ema.average if self.ema else None,
-            state={"tokenizers": self.fingerprints, "progress": asdict(self.progress)},
+            state={**self.origin, "progress": asdict(self.progress)},
             trainer=trainer,
         )
         return path

@@ -16,7 +16,6 @@ from mt.config.schema import Config
 from mt.data.batches import Batch, collate
 from mt.data.plan import cut, sizes
 from mt.data.store import Example
-from mt.errors import DataError
 from mt.evaluate.metrics import score
 from mt.formats.pairs import Pair
 from mt.model.loss import LossOfBatch
@@ -47,8 +46,6 @@ class Validator:
         cfg = config.train.validation
         self.pairs = list(pairs[: cfg.max_lines])
         whole = [pair for pair in self.pairs if not drop_reason(pair)]
-        if not whole:
-            raise DataError(f"{name}: every pair has an empty side; give another dev set, or `dev: none`")
         self.config, self.tokenizers, self.device = config, tokenizers, device
         dev = config.data.dev
         self.to, self.lang = (None, None) if dev == "none" else (tag_of(config, dev), target_of(config, dev))

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import shutil
-from collections.abc import Callable
-from contextlib import suppress
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import pytest
 
+from mt.config.derived import derive
 from mt.config.load import dump, load
 from mt.config.schema import Config
 from mt.data.build import Source, build_store
@@ -21,8 +25,8 @@ from mt.errors import ConfigError, DataError, RunError
 from mt.formats.pairs import Pair
 from mt.rundir import RunDir
 from mt.tokenizer.spm import Tokenizers
-from mt.train.derive import derive, flat, make_plan, same_run
-from mt.train.inputs import check_sources, fingerprints
+from mt.train.derive import flat, make_plan, same_run
+from mt.train.inputs import check_sources, fingerprints, pointer_of
 from mt.train.prepare import check_directions, fresh
 from tests import toy
 
@@ -222,6 +226,16 @@ def test_changed_files_are_named_and_missing_ones_do_no_harm(tmp_path: Path) -> 
     assert "valid.trg" not in str(caught.value)
 
 
+@pytest.mark.parametrize("text", ["", "[]", "[" * 100_000], ids=["empty", "list", "deep"])
+def test_damaged_sources_and_pointers_are_one_line_with_the_cure(tmp_path: Path, text: str) -> None:
+    run = RunDir(tmp_path)
+    run.data.mkdir()
+    for file, read in ((run.sources, lambda: check_sources(run, CacheDir(tmp_path))), (run.pointer, lambda: pointer_of(run))):
+        file.write_text(text, encoding="utf-8")
+        with pytest.raises(RunError, match=f"{file}: is damaged; copy it from a backup, or start over with --overwrite"):
+            read()
+
+
 # ── whole or not at all ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -277,6 +291,65 @@ def test_killed_while_it_is_replaced_the_old_one_is_put_back(old: RunDir, moment
                 old.put_back()
     old.put_back()
     assert tree(old.path) == before
+
+
+REPLACING = (RunDir.put_aside, RunDir.put_back, RunDir.entries, RunDir.is_whole, inspect.unwrap(fresh))
+
+
+@contextmanager
+def interrupt(moment: int) -> Iterator[None]:
+    """Within, Ctrl-C comes before the line with this number of those that replace a run."""
+    lines, codes = iter(range(10**6)), {function.__code__ for function in REPLACING}
+
+    def trace(frame: FrameType, event: str, _: object) -> Any:
+        if frame.f_code not in codes:
+            return None
+        if event == "line" and next(lines) == moment:
+            sys.settrace(None)
+            raise KeyboardInterrupt
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        yield
+    finally:
+        sys.settrace(before)
+
+
+@pytest.mark.parametrize("fails", [False, True], ids=["new", "old"])
+def test_interrupted_at_any_line_the_old_run_or_the_new_one_is_found(old: RunDir, fails: bool) -> None:
+    old.sources.parent.mkdir()
+    old.sources.write_text("old", encoding="utf-8")
+    old.set_names(best=old.step(5))
+    old.lock_file.unlink()
+    before, backup = tree(old.path), old.path.with_name("backup")
+    shutil.copytree(old.path, backup)
+
+    def replace() -> None:
+        with fresh(old):
+            old.data.mkdir()
+            old.sources.write_text("new", encoding="utf-8")
+            if fails:
+                raise DataError("x")
+            old.config.write_text("new", encoding="utf-8")
+
+    interrupted = 0
+    for moment in range(1000):
+        try:
+            with interrupt(moment), suppress(DataError):
+                replace()
+        except KeyboardInterrupt:
+            interrupted += 1
+        else:
+            break
+        old.require()
+        found = tree(old.path)
+        found.pop("lock", None)
+        assert found == before or (found == {"config.yaml": "new", "data/sources.json": "new", "notes of mine": "old"} and not fails)
+        shutil.rmtree(old.path)
+        shutil.copytree(backup, old.path)
+    assert interrupted > 20
 
 
 @pytest.mark.parametrize("error", [DataError("x"), KeyboardInterrupt(), ZeroDivisionError()], ids=repr)

@@ -12,6 +12,7 @@ import pytest
 from mt.config.load import load
 from mt.errors import ConfigError, DataError, RunError
 from mt.rundir import RunDir
+from mt.translator import Translator
 from tests.runs import Done, Silent, contents, differences, final_test, four_updates, journal, train, tree
 
 pytestmark = pytest.mark.usefixtures("quiet")
@@ -72,6 +73,17 @@ def test_a_run_in_use_is_refused(copied: tuple[Path, str], tmp_path: Path) -> No
         assert tree(run.path) == before
 
 
+def test_a_run_whose_replacement_was_killed_is_there_again(copied: tuple[Path, str], tmp_path: Path) -> None:
+    folder, run_dir = copied
+    run = RunDir(tmp_path / "copy")
+    before = tree(run.path)
+    run.replacing.mkdir()  # killed after the first file was put aside
+    run.config.rename(run.replacing / run.config.name)
+    with pytest.raises(RunError, match="copy: there is a run here; go on with --resume"):
+        train(four_updates(folder, final_test(folder), run_dir))
+    assert tree(run.path) == before
+
+
 # ── resume ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -113,6 +125,18 @@ def test_changed_settings_are_refused_all_at_once(copied: tuple[Path, str], tmp_
     assert tree(tmp_path / "copy") == before
 
 
+def test_a_model_changed_in_the_config_of_the_run_is_refused(copied: tuple[Path, str], tmp_path: Path) -> None:
+    """Other heads fit the same weights: nothing but the checkpoint can tell."""
+    run = RunDir(tmp_path / "copy")
+    text = run.config.read_text(encoding="utf-8")
+    run.config.write_text(text.replace("dropout: 0.0", "dropout: 0.1"), encoding="utf-8")
+    Translator.load(run.path)
+    run.config.write_text(text.replace("heads: 2", "heads: 4"), encoding="utf-8")
+    for use in (lambda: Translator.load(run.path), lambda: train(load(run.config, [copied[1]]).config, resume=True)):
+        with pytest.raises(RunError, match=r"copy/config.yaml: model.heads is 4, but step-0000000[24] was trained with 2; set it back"):
+            use()
+
+
 def test_changed_data_is_refused_by_name(folder: Path) -> None:
     train(four_updates(folder, "train.max_updates=2"))
     before = tree(folder / "run")
@@ -150,6 +174,36 @@ def test_killed_before_its_first_checkpoint_it_starts_over_and_says_so(folder: P
     assert [event["update"] for event in journal(run) if event["event"] == "update"] == [1, 2, 3, 4]
 
 
+def test_when_the_curves_cannot_be_written(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    from tensorboard.summary.writer.record_writer import RecordWriter
+
+    def full(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    def fill(number: int) -> None:
+        if number == 3:
+            patch.setattr(RecordWriter, "write", full)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("mt.train.run.Console", lambda **_: Silent(fill))
+        with pytest.raises(RunError, match="tensorboard: cannot be written .no space left on device.; make room, then go on with --resume"):
+            train(four_updates(folder, "train.max_updates=40"))
+    assert "Traceback" not in capfd.readouterr().err
+    run = RunDir(folder / "run")
+    assert (run.names()["last"], run.lock_file.exists()) == (f"step-{run.steps()[-1]:08d}", False)
+    assert train(four_updates(folder), resume=True).code == 0
+
+
+@pytest.mark.parametrize("name", ["tensorboard", "journal.jsonl", "reports"])
+def test_what_is_of_another_kind_than_it_should_be_is_named(copied: tuple[Path, str], tmp_path: Path, name: str) -> None:
+    folder, run_dir = copied
+    path = tmp_path / "copy" / name
+    shutil.rmtree(path) if path.is_dir() else path.unlink()
+    path.mkdir() if name == "journal.jsonl" else path.write_text("x", encoding="utf-8")
+    with pytest.raises(RunError, match=rf"copy/{name}: cannot be written .*; move {name} away, then go on with --resume"):
+        train(four_updates(folder, final_test(folder), run_dir, "train.max_updates=6"), resume=True)
+
+
 def test_when_a_checkpoint_cannot_be_written(folder: Path, finished: tuple[Path, Done]) -> None:
     def full(*_: Any, **__: Any) -> None:
         raise OSError(28, "No space left on device")
@@ -174,6 +228,13 @@ TROUBLE = {
     "no such file": ("data.train.0.src=nowhere.src", "nowhere.src"),
     "dev of other length": ("data.dev.tgt={folder}/test.trg", "4 lines, .* has 3"),
     "test of other length": ("data.test.x={{src: {folder}/test.src, tgt: {folder}/valid.trg}}", "3 lines, .* has 4"),
+    "dev of empty sides": ("data.dev.tgt={folder}/blank", "valid.src: every pair has an empty side"),
+    "a pipe": ("data.dev.tgt={folder}/pipe", "pipe: is a pipe or device, and corpora are read more than once; write it to a file"),
+    "blank lines": ("data.train.0={{src: {folder}/blank, tgt: {folder}/blank}}", "blank: kept 0 of 4 pairs .4 empty side"),
+    "too large": (
+        "model={{dim: 65536, ffn: 100000, encoder_layers: 900}}",
+        "take .* GiB to train, and cpu has",
+    ),
     "everything too long": ("data.max_pieces=1", "kept 0 of 40 pairs .40 longer than 1 piece"),
     "no such device": ("train.precision=fp16", "fp16 needs a CUDA device"),
 }
@@ -182,6 +243,8 @@ TROUBLE = {
 @pytest.mark.parametrize("name", TROUBLE)
 def test_a_run_that_cannot_start_leaves_nothing_behind(folder: Path, name: str) -> None:
     override, message = TROUBLE[name]
+    (folder / "blank").write_text("\n" * 4, encoding="utf-8")
+    os.mkfifo(folder / "pipe")
     before = tree(folder)
     with pytest.raises((DataError, ConfigError), match=message):
         train(four_updates(folder, f"run_dir={folder}/deep/er/run", override.format(folder=folder)))

@@ -10,7 +10,6 @@ import torch
 from torch.nn import functional as F
 
 from mt.config.schema import Config
-from mt.errors import DataError
 from mt.evaluate.metrics import score
 from mt.formats.pairs import Pair
 from mt.model.loss import LossOfBatch
@@ -137,11 +136,6 @@ def test_an_empty_side_is_left_out_of_the_loss_but_not_of_the_scores() -> None:
     assert found.pairs == dev
     loss = loss_of_batch()
     assert found(loss).loss == pytest.approx(validator([dev[0], dev[2]])(loss).loss, rel=1e-6)
-
-
-def test_a_dev_set_of_empty_sides_is_refused() -> None:
-    with pytest.raises(DataError, match="valid.src: every pair has an empty side; give another dev set, or `dev: none`"):
-        validator([Pair("a", "", "valid.src:1"), Pair(" ", "b", "valid.src:2")])
 
 
 def test_a_line_longer_than_max_pieces_does_not_stop_validation() -> None:

@@ -38,7 +38,7 @@ def state(config: TrainConfig | None = None, *, seed: int = 0, dropout: float = 
     size = toy.tokenizers().src.size
     model = Transformer(src_vocab=size, tgt_vocab=size, dim=8, ffn=16, heads=2, encoder_layers=1, decoder_layers=1, dropout=dropout)
     loss = LossOfBatch(model, smoothing=config.label_smoothing, pad=0).train()
-    return State(loss, config, precision="fp32", device=CPU, fingerprints=["a", "b"])
+    return State(loss, config, precision="fp32", device=CPU, origin={"tokenizers": ["a", "b"]})
 
 
 class Slope(nn.Module):
@@ -58,7 +58,7 @@ class Slope(nn.Module):
 def slope_state(*gradient: float, config: TrainConfig | None = None) -> State:
     """A state around such a loss; the gradient for each token is `gradient`."""
     loss: Any = Slope(*gradient)
-    return State(loss, config or cfg(), precision="fp32", device=CPU, fingerprints=["a", "b"])
+    return State(loss, config or cfg(), precision="fp32", device=CPU, origin={"tokenizers": ["a", "b"]})
 
 
 def batch(*lengths: int, seed: int = 0) -> Batch:

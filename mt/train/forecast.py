@@ -1,0 +1,53 @@
+"""How long a run will take, as soon as its speed is known."""
+
+from __future__ import annotations
+
+from mt.data.meter import Say
+from mt.train.events import Event, Update, Validated
+from mt.train.monitor import speed
+
+AFTER = 20
+"""Updates after which the speed is known."""
+COLD = 5
+"""Updates at the beginning that are slower than the rest."""
+
+
+class Forecast:
+    """A listener that says one line after some updates, and warns of a warm-up that the run will not get out of."""
+
+    def __init__(self, *, end: int | None, minutes: float | None, per_epoch: int, warmup: int, seconds: float = 0.0, say: Say) -> None:
+        """`end` (an update) and `minutes` are the limits of the run, of which `seconds` are behind it already."""
+        self.end, self.minutes, self.per_epoch, self.warmup, self.seconds, self.say = end, minutes, per_epoch, warmup, seconds, say
+        self.made: list[Update] = []
+
+    def __call__(self, event: Event) -> None:
+        """Take in an event; the line comes with one of the first updates, once."""
+        if isinstance(event, Update | Validated):
+            self.seconds += event.seconds
+        if isinstance(event, Update) and not event.skipped and len(self.made) < AFTER:
+            self.made.append(event)
+            if len(self.made) == AFTER:
+                self.tell(event.update)
+
+    def tell(self, update: int) -> None:
+        """The line, and the warning if there is cause for one."""
+        warm = self.made[COLD:]
+        each = sum(one.seconds for one in warm) / len(warm)
+        left = [float(self.end - update)] if self.end else []
+        left += [(60 * self.minutes - self.seconds) / each] if self.minutes else []
+        line = f"speed: {speed(warm):.0f} tokens/s; an epoch of {self.per_epoch} updates takes {duration(each * self.per_epoch)}"
+        if not left:
+            self.say(line)
+            return
+        last = update + max(0, int(min(left)))
+        self.say(f"{line}, the end at update {last} is {duration(each * (last - update))} away, validations not counted")
+        if last < self.warmup:
+            what = f"the warm-up of {self.warmup} updates will not be over by then: the learning rate never reaches its peak"
+            self.say(f"warning: {what}; start again with train.schedule.warmup={max(1, last // 10)} or so")
+
+
+def duration(seconds: float) -> str:
+    """A time in the unit that suits it."""
+    if seconds < 90:
+        return f"{seconds:.0f} seconds"
+    return f"{seconds / 60:.0f} minutes" if seconds < 5400 else f"{seconds / 3600:.1f} hours"

@@ -1,0 +1,54 @@
+"""What does not fit into memory: refused before it is tried where that can be told, one line with the cure where it cannot."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+
+from mt.config.schema import Config
+from mt.errors import ConfigError, TrainError
+from mt.model.transformer import Transformer
+
+COPIES = 4
+"""Of each parameter while training: itself, its gradient and the optimiser's two moments."""
+FLOAT = 4
+EXHAUSTED = "can't allocate memory", "not enough memory", "out of memory"
+"""What torch says on a CPU, where it has no exception of its own for that."""
+
+
+def refuse_too_large(config: Config, device: torch.device, *, vocab: tuple[int, int] = (1, 1)) -> None:
+    """Raise ConfigError for a model that cannot be trained here, whatever its batches: its parameters alone take more than there is."""
+    room = memory_of(device)
+    with torch.device("meta"):
+        model = Transformer.build(config.model, src_vocab=vocab[0], tgt_vocab=vocab[1], joint=config.tokenizer.joint)
+    parameters = sum(p.numel() for p in model.parameters())
+    needed = parameters * FLOAT * (COPIES + bool(config.train.ema))
+    if room is not None and needed > room:
+        size = f"{parameters} parameters take {needed / 2**30:.0f} GiB to train, and {device} has {room / 2**30:.0f} GiB"
+        raise ConfigError(f"model: {size}; lower model.dim, model.ffn, the layers or tokenizer.vocab_size")
+
+
+def memory_of(device: torch.device) -> int | None:
+    """Bytes that a device has; None where that cannot be told."""
+    if device.type == "cuda":
+        return torch.cuda.get_device_properties(device).total_memory
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if device.type == "cpu" else None
+    except (ValueError, OSError):
+        return None
+
+
+@contextmanager
+def enough_memory(batch_tokens: int) -> Iterator[None]:
+    """Within, a batch that does not fit into memory is a TrainError with the cure."""
+    try:
+        yield
+    except (MemoryError, RuntimeError) as error:
+        exhausted = isinstance(error, MemoryError | torch.OutOfMemoryError) or any(words in str(error) for words in EXHAUSTED)
+        if not exhausted:
+            raise
+        cure = f"lower train.batch_tokens ({batch_tokens}) and raise train.accumulate instead, or take a smaller model"
+        raise TrainError(f"out of memory; {cure}") from None
