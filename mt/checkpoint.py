@@ -56,7 +56,8 @@ def save_checkpoint(
         sync(path.parent)
     except (OSError, RuntimeError, SafetensorError) as error:  # a full disk is an OSError to neither torch nor safetensors
         cure = "the checkpoints before it are whole: make room, then go on with --resume"
-        raise RunError(f"{path}: cannot be saved ({getattr(error, 'strerror', None) or error}); {cure}") from error
+        reason = getattr(error, "strerror", None) or f"is the disk full? {str(error).splitlines()[0]}"
+        raise RunError(f"{path}: cannot be saved ({reason}); {cure}") from error
     finally:
         if old.exists() and not path.exists():
             old.rename(path)

@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from mt.config.dialect import text_of
 from mt.data.meter import Say
 from mt.errors import DataError
 from mt.files import sha256, write_atomic
@@ -31,9 +32,11 @@ class CacheDir:
     """The cache folder; made when the first entry is."""
 
     def __init__(self, path: Path | None = None) -> None:
-        """Without a path it is `mt` in the user's cache folder."""
+        """Without a path it is `mt` in the user's cache folder. Raises DataError for one that the libraries cannot open."""
         home = os.environ.get("XDG_CACHE_HOME")
         self.path = path or (Path(home) if home else Path.home() / ".cache") / "mt"
+        if text_of(str(self.path)) is None:
+            raise DataError(f"{self.path}: the name of the cache folder is not UTF-8; set data.cache to another")
 
     def store(self, key: str) -> Path:
         """Where the store of this key is, or will be."""

@@ -14,8 +14,10 @@ import sentencepiece
 
 from mt.clean.filters import TextFilters, drop_reason, table, table_json
 from mt.clean.tally import Tally
+from mt.config.dialect import text_of
 from mt.config.directions import langs_of, tag_of, tags
 from mt.config.schema import Config, Corpus, HubDataset
+from mt.config.tree import one_line
 from mt.data.augment import Augmenter
 from mt.data.build import Source, build_store
 from mt.data.cachedir import CacheDir, key_of
@@ -64,11 +66,13 @@ def files_of(corpus: Corpus) -> list[Path]:
 
 
 def check_files(config: Config) -> None:
-    """Raise DataError for a pipe or device in place of a file: corpora are read more than once."""
+    """Raise DataError for a pipe or device in place of a file, as corpora are read more than once, and for a name that is not UTF-8."""
     held_out = [] if config.data.dev == "none" else [config.data.dev]
     for file in (file for corpus in (*config.data.train, *held_out, *config.data.test.values()) for file in files_of(corpus)):
         if file.exists() and not file.is_file():
             raise DataError(f"{file}: is a pipe or device, and corpora are read more than once; write it to a file")
+        if text_of(str(file)) is None:
+            raise DataError(f"{one_line(str(file))}: the name of this file is not UTF-8; rename it")
 
 
 def fingerprints(config: Config, cache: CacheDir) -> dict[str, str]:

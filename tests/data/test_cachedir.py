@@ -184,6 +184,12 @@ def test_a_damaged_note_is_no_note(tmp_path: Path) -> None:
         assert cache.digest(file) == sha256(file)
 
 
+def test_a_folder_whose_name_is_not_utf8_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / os.fsdecode(b"caf\xe9")))
+    with pytest.raises(DataError, match="the name of the cache folder is not UTF-8; set data.cache to another"):
+        CacheDir()
+
+
 def test_a_missing_file_is_told_as_ever(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="nowhere.txt: no such file"):
         CacheDir(tmp_path).digest(tmp_path / "nowhere.txt")

@@ -230,6 +230,7 @@ TROUBLE = {
     "test of other length": ("data.test.x={{src: {folder}/test.src, tgt: {folder}/valid.trg}}", "3 lines, .* has 4"),
     "dev of empty sides": ("data.dev.tgt={folder}/blank", "valid.src: every pair has an empty side"),
     "a pipe": ("data.dev.tgt={folder}/pipe", "pipe: is a pipe or device, and corpora are read more than once; write it to a file"),
+    "a name that is not UTF-8": ("data.train.0.src={folder}/names", "the name of this file is not UTF-8; rename it"),
     "blank lines": ("data.train.0={{src: {folder}/blank, tgt: {folder}/blank}}", "blank: kept 0 of 4 pairs .4 empty side"),
     "too large": (
         "model={{dim: 65536, ffn: 100000, encoder_layers: 900}}",
@@ -245,6 +246,8 @@ def test_a_run_that_cannot_start_leaves_nothing_behind(folder: Path, name: str) 
     override, message = TROUBLE[name]
     (folder / "blank").write_text("\n" * 4, encoding="utf-8")
     os.mkfifo(folder / "pipe")
+    (folder / "names").mkdir()
+    (folder / "names" / os.fsdecode(b"caf\xe9")).write_text("bage .\n", encoding="utf-8")
     before = tree(folder)
     with pytest.raises((DataError, ConfigError), match=message):
         train(four_updates(folder, f"run_dir={folder}/deep/er/run", override.format(folder=folder)))
