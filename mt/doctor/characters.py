@@ -31,6 +31,8 @@ SUSPECTS = (
 )
 """Kinds of findings on single characters; the table holds their number here, from 1 on."""
 
+NO_CHARACTERS = [*range(0xFDD0, 0xFDF0), *(plane + last for plane in range(0, CODES, 0x10000) for last in (0xFFFE, 0xFFFF))]
+"""Code points that Unicode never gives to one: like control characters, they have no place in a text."""
 # Those at which str.splitlines and others cut: VT, FF, FS, GS, RS, U+2028, U+2029. NEL, U+0085, is more often a misread ellipsis.
 SEPARATORS = "\x0b\x0c\x1c\x1d\x1e\u2028\u2029"
 # Soft hyphen, Arabic letter mark, zero-width space, word joiner and invisible operators, direction marks and overrides. Not the zero-width
@@ -65,8 +67,7 @@ def _suspects() -> NDArray[np.uint8]:
     put("c1_controls", slice(0x80, 0xA0))
     table[[0x09, 0x0A]] = 0
     put("control", slice(0xD800, 0xE000))  # lone surrogates
-    put("control", slice(0xFDD0, 0xFDF0))  # no characters at all, like the last two of each plane
-    put("control", [plane + last for plane in range(0, CODES, 0x10000) for last in (0xFFFE, 0xFFFF)])
+    put("control", NO_CHARACTERS)
     put("undecodable", slice(0xDC80, 0xDD00))  # Python's stand-ins for bytes
     put("private_use", slice(0xE000, 0xF900))
     put("private_use", slice(0xF0000, 0xFFFFE))

@@ -19,7 +19,7 @@ from mt.doctor.looks import MOST, looks
 from mt.doctor.pieces import fates, quick, too_long
 from mt.doctor.reading import Advance
 from mt.errors import DataError, TokenizerError
-from mt.files import open_binary, shards
+from mt.files import NO_ROOM, open_binary, shards
 from mt.formats.pairs import Pair
 from mt.tokenizer.spm import Tokenizers
 
@@ -70,6 +70,19 @@ def size(config: Config) -> int:
     return sum(path.stat().st_size for path in inputs(config))
 
 
+@contextmanager
+def _scratch() -> Iterator[Path]:
+    """A folder for what memory is not to hold. Raises DataError if there is no more room."""
+    with tempfile.TemporaryDirectory(prefix="mt-check-") as name:
+        try:
+            yield Path(name)
+        except OSError as error:
+            if error.errno not in NO_ROOM:
+                raise
+            cure = "set TMPDIR to a folder with about 60 bytes for each pair"
+            raise DataError(f"{Path(name).parent}: no room for what is to be remembered of the pairs; {cure}") from None
+
+
 class Doctor:
     """Examines all corpora of a config. Memory is bounded, but for the held-out sets and the number of corpora."""
 
@@ -86,8 +99,7 @@ class Doctor:
         corpora = named_corpora(self._config)
         train = [named for named in corpora if named.role == "train"]
         held_out = [named for named in corpora if named.role != "train"]
-        with tempfile.TemporaryDirectory(prefix="mt-check-") as name:
-            folder = Path(name)
+        with _scratch() as folder:
             sets = {named.name: self._held_out(named, folder) for named in held_out}
             index = HeldOut(sets)
             leaks = Leaks(index)

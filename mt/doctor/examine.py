@@ -83,7 +83,6 @@ class Examination:
         self, corpus: Corpus, langs: Langs | None, *, tag: str | None, memory: Memory, lengths: LengthLog, advance: Advance
     ) -> None:
         self.reading = Reading(corpus, langs, advance)
-        self.langs = langs
         self.pairs = 0
         """Those with two sides, good or bad."""
         self.lines = [0, 0]

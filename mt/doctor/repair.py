@@ -28,7 +28,7 @@ from mt.clean.duplicates import Seen, fingerprint
 from mt.clean.filters import TextFilters
 from mt.config.directions import tag_of
 from mt.config.schema import Config
-from mt.doctor.characters import SEPARATORS
+from mt.doctor.characters import NO_CHARACTERS, SEPARATORS
 from mt.doctor.doctor import NamedCorpus, Say, inputs, named_corpora, silent
 from mt.doctor.findings import Diagnosis, legible, number
 from mt.doctor.leakage import HeldOut, Leaks
@@ -39,7 +39,7 @@ from mt.formats.pairs import Pair, one_line
 
 BEYOND = "unreadable", "no_pairs", "line_counts", "alignment"
 """Findings that no copy can mend."""
-_GONE = re.compile("[\ufeff\u00ad\x00-\x08\x0e-\x1b\x1f\x7f]")
+_GONE = re.compile(f"[\ufeff\u00ad\x00-\x08\x0e-\x1b\x1f\x7f{''.join(map(chr, NO_CHARACTERS))}]")
 _SPACED = re.compile(f"[\r{SEPARATORS}]")
 
 

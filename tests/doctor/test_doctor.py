@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import resource
 import unicodedata
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 
 from mt.doctor.findings import Diagnosis
 from mt.doctor.kinds import BOUNDS, WORDS, Severity
+from mt.errors import DataError
 from tests.corpora import config, diagnosis, examine, of_kind, pairs, places, write
 
 GOOD = pairs(200)
@@ -231,6 +233,17 @@ def test_a_file_of_another_kind(tmp_path: Path, data: bytes, what: str) -> None:
     (tmp_path / "train.de").write_bytes(data)
     found = diagnosis(config(tmp_path, train=spec))
     assert what in of_kind(found, "unreadable")[0].what
+
+
+def test_no_room_for_what_is_remembered(tmp_path: Path) -> None:
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    path = config(tmp_path, train=write(tmp_path, "train", pairs(5000)))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, limits[1]))
+    try:
+        with pytest.raises(DataError, match="no room for what is to be remembered of the pairs; set TMPDIR"):
+            diagnosis(path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
 
 # ── a whole side ────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import unicodedata
 from pathlib import Path
 
@@ -69,6 +70,39 @@ def test_the_copy_is_clean_and_the_rest_is_written_down(tmp_path: Path) -> None:
 
     again = diagnosis(config(tmp_path, train="{src: clean.en, tgt: clean.de}", test=f"{{news: {test}}}"))
     assert [finding for finding in again.findings if finding.corpus == "clean.en" or finding.kind == "leakage"] == []
+
+
+PIECES = [*"abä .!?<12\t\u00ad\ufeff\0\x1b\x7f\ufdd0\U0001fffe\u2028\x0b\r\udcff\x85", "e\u0301"]
+CURED = {
+    "undecodable",
+    "carriage_returns",
+    "crlf",
+    "bom",
+    "nul",
+    "control",
+    "line_separators",
+    "unnormalised",
+    "empty",
+    "duplicates",
+    "leakage",
+}
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_nothing_that_the_copy_is_to_be_free_of_is_found_in_it(tmp_path: Path, seed: int) -> None:
+    rng = random.Random(seed)
+
+    def text() -> bytes:
+        return "".join(rng.choices(PIECES, k=rng.randint(0, 4))).encode("utf-8", "surrogateescape")
+
+    dev = write(tmp_path, "dev", [(text(), text()) for _ in range(20)])
+    path = config(tmp_path, train=write(tmp_path, "train", [*GOOD, *GOOD[:5], *((text(), text()) for _ in range(1500))]), dev=dev)
+    told = {kind for kind, count in diagnosis(path).corpora[0].counts.items() if count}
+    assert told >= CURED
+    fix(path, tmp_path / "clean")
+    (facts, _) = diagnosis(config(tmp_path, train="{src: clean.en, tgt: clean.de}", dev=dev)).corpora
+    assert {kind: facts.counts[kind] for kind in CURED} == dict.fromkeys(CURED, 0)
+    assert facts.pairs >= 60
 
 
 def test_each_of_several_corpora_has_its_copy(tmp_path: Path) -> None:
