@@ -97,12 +97,13 @@ def find_shift(src: Lengths, tgt: Lengths) -> Shift | None:
 
 def _cut(src: Lengths, tgt: Lengths, ahead: int, usual: Scale) -> tuple[float, int]:
     """The largest sum of gains from a line on to the end, and that line (from 1)."""
-    gains = np.concatenate([gains for _, gains in _gains(src, tgt, ahead, usual)] or [np.zeros(0)])
-    if not len(gains):
-        return 0.0, 1
-    sums = np.cumsum(gains[::-1])[::-1]
-    best = int(np.argmax(sums))
-    return float(sums[best]), best + max(0, -ahead) + 1
+    total, least, cut = 0.0, 0.0, max(0, -ahead)
+    for start, gains in _gains(src, tgt, ahead, usual):
+        sums = total + np.cumsum(gains)
+        if (low := float(sums.min())) < least:
+            least, cut = low, start + int(np.argmin(sums)) + 1
+        total = float(sums[-1])
+    return total - least, cut + 1
 
 
 def _alarm(src: Lengths, tgt: Lengths, ahead: int, usual: Scale, bound: float) -> int | None:

@@ -107,7 +107,7 @@ class Examination:
             name = block.places.names[0] or self._name
             if usable := self._look(block):
                 yield usable
-        self.lengths.end_files(name)
+        self.lengths.end(name)
         self.alphabets = [Counter({chr(code): int(codes[code]) for code in np.flatnonzero(codes)}) for codes in self._codes_2C]
         del self._codes_2C
         self._settle_ratios()

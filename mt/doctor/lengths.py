@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import os
 import tempfile
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple, Self
@@ -66,14 +67,17 @@ class LengthLog:
     """Takes the lengths of a corpus pair by pair, then answers."""
 
     def __init__(self, folder: Path) -> None:
+        self._folder = folder
         self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 (closed with this)
         self._origins = tempfile.TemporaryFile("w+", dir=folder, encoding="utf-8", errors="surrogateescape", newline="\n")  # noqa: SIM115
         self.count = 0
         self._ratios = np.zeros(2 * WIDEST + 1, dtype=np.int64)
-        self._starts = [0]
+        self._starts: list[int] = []
+        self._names: list[str] = []
+        self._start = 0
         self._tails: list[list[NDArray[np.int32]]] = [[], []]
         self.files: list[FilePair] = []
-        """One for each pair of files."""
+        """One for each pair of files, and perhaps one for all together."""
 
     def add(self, lengths_N2: NDArray[np.int32], origins: Sequence[str] = ()) -> None:
         """Note some pairs; `origins` are needed, for all pairs of a corpus, where line n of a file is not its pair n."""
@@ -90,20 +94,29 @@ class LengthLog:
 
     def end_files(self, name: str) -> None:
         """Judge a pair of files, whose source is called so: the next pair comes from other files."""
-        start = self._starts[-1]
-        if self.count == start and not any(self._tails):
+        if self.count == self._start and not any(self._tails):
             return
-        pairs = self._pairs()[start:]
-        src, tgt = (np.concatenate([pairs[:, side], *self._tails[side]]) if self._tails[side] else pairs[:, side] for side in (0, 1))
+        self._starts.append(self._start)
+        self._names.append(name)
+        pairs = self._pairs()[self._start :]
+        src, tgt = (self._whole(pairs[:, side], self._tails[side]) for side in (0, 1))
         surplus = len(tgt) - len(src)
         shift = find_shift(src, tgt)
         if shift is None and 0 < abs(surplus) < TAIL and (line := surplus_at(src, tgt)):
             shift = Shift(line, surplus)
-        odd = None if shift else strangers(src, tgt)
-        places = self._places(name, start, (shift.line,) if shift else odd or ())
-        self.files.append(FilePair(len(pairs), places, "unit" if self._origins.tell() else "line", shift, odd))
-        self._starts.append(self.count)
-        self._tails = [[], []]
+        self._judge(self._start, shift, None if shift else strangers(src, tgt))
+        self._start, self._tails = self.count, [[], []]
+
+    def end(self, name: str) -> None:
+        """Judge the last files, and all of them together, as what is too short to tell by itself may do so in sum."""
+        self.end_files(name)
+        if len(self.files) > 1 and not any(files.places for files in self.files):
+            self._judge(0, None, strangers(*self._pairs().T))
+
+    def _judge(self, start: int, shift: Shift | None, odd: tuple[int, int] | None) -> None:
+        """Note what was found in the pairs from `start` on."""
+        places = self._places([start + line - 1 for line in ((shift.line,) if shift else odd or ())])
+        self.files.append(FilePair(self.count - start, places, "unit" if self._origins.tell() else "line", shift, odd))
 
     def usual(self) -> Usual:
         """The corpus's ratio and its spread, so far."""
@@ -133,14 +146,26 @@ class LengthLog:
         self._file.close()
         self._origins.close()
 
-    def _places(self, name: str, start: int, lines: tuple[int, ...]) -> tuple[str, ...]:
-        """Where some lines, in ascending order, of the files whose first pair is `start` come from."""
-        if not (lines and self._origins.tell()):
-            return tuple(f"{name}:{line}" for line in lines)
+    def _places(self, pairs: Sequence[int]) -> tuple[str, ...]:
+        """Where some pairs, in ascending order and counted from 0 in the corpus, come from."""
+        if not (pairs and self._origins.tell()):
+            files = [(pair, bisect_right(self._starts, pair) - 1) for pair in pairs]
+            return tuple(f"{self._names[file]}:{pair - self._starts[file] + 1}" for pair, file in files)
         self._origins.seek(0)
-        found = tuple(origin.removesuffix("\n") for line, origin in enumerate(self._origins, 1 - start) if line in lines)
+        found = tuple(origin.removesuffix("\n") for pair, origin in enumerate(self._origins) if pair in pairs)
         self._origins.seek(0, os.SEEK_END)
         return found
+
+    def _whole(self, lengths: NDArray[np.int32], tail: list[NDArray[np.int32]]) -> NDArray[np.int32]:
+        """A side with its lines without a partner, on the disk as well."""
+        if not tail:
+            return lengths
+        with tempfile.TemporaryFile(dir=self._folder) as file:
+            for start in range(0, len(lengths), CHUNK):
+                file.write(np.ascontiguousarray(lengths[start : start + CHUNK]).data)
+            file.writelines(part.data for part in tail)
+            file.flush()
+            return np.memmap(file, dtype=np.int32, mode="r")
 
     def _pairs(self) -> NDArray[np.int32]:
         self._file.flush()

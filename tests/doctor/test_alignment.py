@@ -73,6 +73,16 @@ def test_a_surplus_is_located_in_the_shortest_files() -> None:
     assert surplus_at(src, np.array([42, 13, 95, 30, 61, 7])) is None, "the last line is too much: nothing is shifted"
 
 
+def test_chunks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    src, tgt = partners(3000)
+    for place in (5, 1500, 2900):
+        cut = np.delete(tgt, place)
+        found = surplus_at(src, cut), find_shift(src, cut)
+        with monkeypatch.context() as patched:
+            patched.setattr("mt.doctor.alignment.CHUNK", 7)
+            assert (surplus_at(src, cut), find_shift(src, cut)) == found
+
+
 def test_a_stretch_of_strangers() -> None:
     src, tgt = partners(12_000)
     tgt[4000:8000] = np.random.default_rng(1).permutation(tgt[4000:8000])

@@ -145,6 +145,18 @@ def test_a_shift_in_a_shard_is_told_in_that_shard(tmp_path: Path, parts: list[in
     assert f"from about {name}:{line} on" in shift.what
 
 
+def test_shards_in_two_orders_are_strangers(tmp_path: Path) -> None:
+    """As part-10 comes before part-2: each is too short to tell, all together do."""
+    for number in range(1, 13):
+        for (side, name), lines in zip((("en", number), ("de", f"{number:02d}")), zip(*pairs(300, seed=number), strict=True), strict=True):
+            (tmp_path / f"part-{name}.{side}").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    found = diagnosis(config(tmp_path, train="{src: part-*.en, tgt: part-*.de}"))
+    (odd,) = of_kind(found, "strangers")
+    assert odd.severity == Severity.WARNING
+    assert odd.what.startswith("part-1.en:1 to part-9.en:300: ")
+    assert odd.count == 3600
+
+
 def test_a_shift_among_records_is_told_by_their_origin(tmp_path: Path) -> None:
     """Blank lines and a file before it move the line, and no count of pairs is taken for it."""
     lines = pairs(600)
