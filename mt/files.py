@@ -13,8 +13,9 @@ import os
 import re
 import secrets
 import shutil
+import stat
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, TextIO, overload
@@ -27,6 +28,9 @@ MAX_LINE_BYTES = 16 * 2**20
 
 MAX_DOCUMENT_BYTES = 512 * 2**20
 """Largest document that is read whole, decompressed."""
+
+NAME_START = 40
+"""So many characters of its name has a file that is being written, with a part that is its own: a name has 255 bytes at most."""
 
 BOM = b"\xef\xbb\xbf"
 UTF16_BOMS = b"\xff\xfe", b"\xfe\xff"
@@ -92,14 +96,19 @@ def decode_lines(stream: BinaryIO, name: str, *, max_bytes: int = MAX_LINE_BYTES
     """The lines of a UTF-8 stream, without their ends, as soon as they arrive; `name` is the file in messages.
 
     The last line may lack its "\\n"; an empty stream has no line. Memory stays below a small multiple of `max_bytes` whatever comes. Raises
-    DataError for a line above `max_bytes` and for invalid UTF-8, after the good lines before it, and for text whose only line ends are
-    carriage returns.
+    DataError for a line above `max_bytes` and for invalid UTF-8, after the good lines before it, for text whose only line ends are carriage
+    returns, and for a stream that cannot be read.
     """
-    read = getattr(stream, "read1", stream.read)  # read1 gives what a terminal or pipe has now instead of waiting for a full chunk
+    for block in decode_blocks(stream, name, max_bytes=max_bytes):
+        yield from block
+
+
+def decode_blocks(stream: BinaryIO, name: str, *, max_bytes: int = MAX_LINE_BYTES) -> Iterator[list[str]]:
+    """As `decode_lines`, in lists: the lines that came together."""
     number = 1  # of the first line in `rest`
     rest = b""
     # A chunk is no longer than a line may be: then only the line begun in an earlier chunk can be too long.
-    while chunk := read(min(CHUNK_BYTES, max_bytes)):
+    while chunk := _read_some(stream, min(CHUNK_BYTES, max_bytes), name):
         head, newline, tail = chunk.rpartition(b"\n")
         block, rest = (rest + head + newline, tail) if newline else (b"", rest + tail)
         first = block.find(b"\n") if block else len(rest)
@@ -114,8 +123,16 @@ def decode_lines(stream: BinaryIO, name: str, *, max_bytes: int = MAX_LINE_BYTES
         yield from _decode(rest + b"\n", name, number)
 
 
-def _decode(block: bytes, name: str, number: int) -> Iterator[str]:
-    """Lines of a block of whole lines whose first is line `number`."""
+def _read_some(stream: BinaryIO, size: int, name: str) -> bytes:
+    """What a terminal or pipe has now, instead of waiting for a full chunk; nothing at the end."""
+    try:
+        return getattr(stream, "read1", stream.read)(size)
+    except OSError as error:  # a folder as stdin, a stdin that is only open for writing, a disk that fails
+        raise DataError(f"{name}: cannot be read ({(error.strerror or str(error)).lower()})") from None
+
+
+def _decode(block: bytes, name: str, number: int) -> Iterator[list[str]]:
+    """Lines of a block of whole lines whose first is line `number`; what is good before what is not."""
     if number == 1 and UTF16.match(block):
         raise DataError(f"{name}:1: every second byte is 0x00; {AS_UTF8}")
     try:
@@ -131,7 +148,7 @@ def _decode(block: bytes, name: str, number: int) -> Iterator[str]:
         raise DataError(f"{name}:{line}: {byte}; {cure}") from None
     if number == 1:
         text = text.removeprefix("\ufeff")
-    yield from text.replace("\r\n", "\n")[:-1].split("\n")
+    yield text.replace("\r\n", "\n")[:-1].split("\n")
 
 
 def sha256(path: str | Path) -> str:
@@ -154,35 +171,63 @@ def write_atomic(path: str | Path, mode: Literal["wb"]) -> AbstractContextManage
 def write_atomic(path: str | Path, mode: str = "w") -> Iterator[Any]:
     """Write a file that appears whole or not at all: written beside, flushed to the disk, renamed; any exception leaves the old state.
 
-    Text is UTF-8 with "\\n". A link keeps pointing where it points. What is no file, such as /dev/null or a pipe, is written directly.
-    Raises DataError if the file cannot be written.
+    Text is UTF-8 with "\\n". A file that is replaced hands on its permissions. A link keeps pointing where it points, and what it points to
+    is replaced; another name of the same file (a hard link) keeps the old text. What is no file, such as /dev/null or a pipe, is written
+    directly. Raises DataError if the file cannot be written.
     """
-    target = Path(path)
-    as_text = {"encoding": "utf-8", "newline": "\n"} if mode == "w" else {}
-    if target.exists() and not target.is_file() and not target.is_dir():  # asked before links are followed: /dev/stdout may lead nowhere
-        with open(target, mode, **as_text) as file:  # type: ignore[call-overload]
+    # Half a character comes out as JSON spells it, \\udce9: a path whose bytes are no UTF-8 holds some.
+    as_text = {"encoding": "utf-8", "newline": "\n", "errors": "backslashreplace"} if mode == "w" else {}
+    with _refused(path):
+        before = _status(path)
+        if before and stat.S_ISDIR(before.st_mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    if before and not stat.S_ISREG(before.st_mode):
+        with _refused(path):
+            file = open(path, mode, **as_text)  # type: ignore[call-overload]  # noqa: SIM115
+        with _refused(path, NO_ROOM), file:
             yield file
         return
-    target = target.resolve()
-    partial = target.with_name(f".{target.name}.{secrets.token_hex(4)}.partial")
-    try:
-        if target.is_dir():
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    with _refused(path):
+        target = Path(os.path.realpath(path))
+        if before and not os.access(target, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        partial = target.with_name(f".{target.name[:NAME_START]}.{secrets.token_hex(4)}.partial")
         file = open(partial, mode.replace("w", "x"), **as_text)  # type: ignore[call-overload]  # noqa: SIM115
-    except OSError as error:
-        raise DataError(_why_not(Path(path), error)) from None
     try:
-        with file:
+        if before:
+            os.fchmod(file.fileno(), stat.S_IMODE(before.st_mode))
+        with _refused(path, NO_ROOM), file:
             yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(partial, target)
-    except BaseException as error:
-        partial.unlink(missing_ok=True)
-        if isinstance(error, OSError) and error.errno in NO_ROOM:
-            raise DataError(_why_not(Path(path), error)) from None
+            with _refused(path):
+                file.flush()
+                os.fsync(file.fileno())
+        with _refused(path):
+            os.replace(partial, target)
+    except BaseException:
+        with suppress(OSError):
+            partial.unlink()
         raise
-    sync(target.parent)
+    with suppress(PermissionError):  # a folder that may be written to but not listed
+        sync(target.parent)
+
+
+@contextmanager
+def _refused(path: str | Path, codes: frozenset[int] | None = None) -> Iterator[None]:
+    """Turn what the system says against a file, all of it or only some codes, into a DataError."""
+    try:
+        yield
+    except OSError as error:
+        if codes and error.errno not in codes:
+            raise
+        raise DataError(_why_not(Path(path), error)) from None
+
+
+def _status(path: str | Path) -> os.stat_result | None:
+    """What is at a path, links followed; None if nothing is. Raises OSError for a path that cannot be."""
+    try:
+        return os.stat(path)
+    except FileNotFoundError:
+        return None
 
 
 @contextmanager
@@ -225,7 +270,12 @@ def _why_not(path: Path, error: OSError) -> str:
         return f"{path}: is a folder, a file is needed"
     if not isinstance(error, FileNotFoundError):
         return f"{path}: {(error.strerror or str(error)).lower()}"
-    if not path.parent.is_dir():
+    if not os.path.isdir(path.parent):
         return f"{path}: there is no folder {path.parent}"
-    near = get_close_matches(path.name, os.listdir(path.parent), n=1)
+    if path.is_symlink():
+        return f"{path}: is a link to {os.readlink(path)}, which is not there"
+    names = []
+    with suppress(OSError):
+        names = os.listdir(path.parent)
+    near = get_close_matches(path.name, names, n=1)
     return f"{path}: no such file" + (f"; did you mean {near[0]}?" if near else "")

@@ -65,6 +65,9 @@ class _Decompressed(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
+    def fileno(self) -> int:
+        return self._file.fileno()
+
     def readinto(self, buffer: Any) -> int:
         try:
             data = self._decompressed.read(len(buffer)) or b""
