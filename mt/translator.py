@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,7 +13,7 @@ import torch
 from mt.checkpoint import Weights, check_model, load_weights, read_state, read_weights
 from mt.config.directions import targets
 from mt.config.load import load
-from mt.config.schema import Config, Langs
+from mt.config.schema import MAX_BATCH_TOKENS, Config, Langs
 from mt.decode.engine import Beam, Engine, Sampling
 from mt.decode.step import Hypothesis
 from mt.errors import DecodeError, RunError
@@ -26,6 +25,9 @@ from mt.tokenizer.spm import Tokenizer, Tokenizers
 
 WINDOW = 10_000
 """Lines sorted by length together."""
+
+WIDE = 10
+"""With a wider beam batches are smaller: what takes memory are the rows of the decoder."""
 
 PRECISIONS = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 
@@ -164,15 +166,23 @@ class Translator:
         batch_tokens: int | None = None,
         seed: int = 1,
         window: int = WINDOW,
+        paused: Callable[[], bool] = lambda: False,
     ) -> Iterator[Translation]:
-        """As `translate`, but in bounded memory: so many lines at a time are read, sorted by length, translated and given back in order."""
+        """As `translate`, but in bounded memory: so many lines at a time are read, sorted by length, translated and given back in order.
+
+        Fewer where `paused`, which is asked after each line, says that the next one is not to be waited for.
+        """
         if isinstance(lines, str):
             raise TypeError("lines is one string; give a list of them")
         target = self.target(to)
         search = settings or Beam.build(self.config.decode, width=beam)
         budget = batch_tokens or self.config.decode.batch_tokens
-        rest, first_line = iter(lines), 1
-        while chunk := list(islice(rest, window)):
+        if budget > MAX_BATCH_TOKENS:
+            raise DecodeError(f"batch-tokens {budget}: give a number from 1 to {MAX_BATCH_TOKENS}")
+        if isinstance(search, Beam):
+            budget = max(1, budget * WIDE // max(search.width, WIDE))
+        first_line = 1
+        for chunk in windows(lines, window, paused):
             yield from self._window(chunk, search, target=target, budget=budget, seed=seed, first_line=first_line)
             first_line += len(chunk)
 
@@ -220,6 +230,18 @@ class Translator:
             text = one_line(glue.join(self.tokenizers.tgt.decode(h.ids) for h in chosen))
             found.append((text, chosen[0] if len(chosen) == 1 else concatenated(chosen, length_penalty=length_penalty)))
         return sorted(found, key=lambda one: -one[1].score)
+
+
+def windows(lines: Iterable[str], most: int, paused: Callable[[], bool]) -> Iterator[list[str]]:
+    """Lists of `most` lines, or of those there are when the lines pause."""
+    window: list[str] = []
+    for line in lines:
+        window.append(line)
+        if len(window) >= most or paused():
+            yield window
+            window = []
+    if window:
+        yield window
 
 
 def concatenated(parts: Sequence[Hypothesis], *, length_penalty: float) -> Hypothesis:

@@ -81,6 +81,8 @@ __all__ = [
 
 MAX_LENGTH_PENALTY = 10
 """Beyond it, length^α leaves nothing of the log-probability."""
+MAX_BATCH_TOKENS = 1_000_000
+"""In decoding, where there is a cache for each."""
 
 Layers = Annotated[int, Field(ge=1, le=1000)]
 Sides = Annotated[list[Literal["src", "tgt"]], Field(min_length=1)]
@@ -205,8 +207,8 @@ class DecodeConfig(Stage):
     """Longest translation, in pieces: factor × source pieces + extra."""
     max_length_extra: int = Field(default=20, ge=1, le=10_000)
     """See max_length_factor."""
-    batch_tokens: int = Field(default=4096, ge=1, le=10**8)
-    """Rows × longest source of one decoding batch."""
+    batch_tokens: int = Field(default=4096, ge=1, le=MAX_BATCH_TOKENS)
+    """Rows × longest source of one decoding batch; less with a beam wider than 10."""
 
     def contradictions(self) -> Iterator[Contradiction]:
         """A beam gives only what it holds, and patience needs one."""

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from mt.config.schema import DecodeConfig
+from mt.config.stage import MAX_BEAM
 from mt.data.batches import padded
 from mt.decode.beam import beam_search, hypotheses_wanted
 from mt.decode.greedy import greedy_search
 from mt.decode.sample import refuse_settings, sample_search
 from mt.decode.step import Hypothesis, Step, Suppress
+from mt.errors import DecodeError
 from mt.model.cache import DecoderCache
 from mt.model.transformer import Transformer
 from mt.tokenizer.spm import Tokenizers
+
+OUT_OF_MEMORY = re.compile("out of memory|can't allocate memory|not enough memory")
+"""How the devices say so."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +36,8 @@ class Beam:
     patience: float = 1.0
 
     def __post_init__(self) -> None:
+        if self.width > MAX_BEAM:
+            raise DecodeError(f"beam {self.width}: give a width from 1 (greedy) to {MAX_BEAM}")
         hypotheses_wanted(self.width, patience=self.patience, n_best=self.n_best, length_penalty=self.length_penalty)
 
     @classmethod
@@ -78,6 +87,17 @@ class ModelStep(Step[DecoderCache]):
         return state.reorder(rows_R)
 
 
+@contextmanager
+def enough_memory(rows: int) -> Iterator[None]:
+    """Turn what torch says of too little memory into a DecodeError."""
+    try:
+        yield
+    except RuntimeError as error:
+        if not OUT_OF_MEMORY.search(str(error)):
+            raise
+        raise DecodeError(f"too little memory for a batch of {rows} sentences: give a smaller --batch-tokens or --beam") from None
+
+
 class Engine:
     """Searches with one model; padding, bos, unknown and tags are never generated."""
 
@@ -93,6 +113,12 @@ class Engine:
         `limits`: longest outputs with EOS; `seeds` for sampling.
         """
         assert not self.model.training
+        with enough_memory(len(sources)):
+            return self._search(sources, settings, limits=limits, seeds=seeds)
+
+    def _search(
+        self, sources: Sequence[Sequence[int]], settings: Beam | Sampling, *, limits: Sequence[int], seeds: Sequence[int]
+    ) -> list[list[Hypothesis]]:
         src, tgt = self.tokenizers
         model_step = ModelStep(self.model, self.device)
         step = Suppress(model_step, (tgt.pad, tgt.bos, tgt.unk, *tgt.tags.values()))

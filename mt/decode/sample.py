@@ -18,6 +18,8 @@ from mt.errors import DecodeError
 
 COLD = 1e-4
 """Temperatures below are greedy search: dividing by them overflows, and nothing but exact ties could still be drawn."""
+HOT = 1e6
+"""The highest temperature: all log-probabilities are alike there, and far above it dividing by it makes NaN of those that are −inf."""
 
 
 def sample_search(
@@ -89,8 +91,8 @@ def nucleus(p_RV: Tensor, top_p: float) -> tuple[Tensor, Tensor]:
 
 def refuse_settings(temperature: float, *, top_k: int, top_p: float) -> None:
     """Raise DecodeError for settings that describe no distribution."""
-    if not 0 <= temperature < math.inf:
-        raise DecodeError(f"temperature {temperature:g}: give a number from 0 (greedy) upwards")
+    if not 0 <= temperature <= HOT:
+        raise DecodeError(f"temperature {temperature:g}: give a number from 0 (greedy) to {HOT:.0f} (all tokens alike)")
     if top_k < 0:
         raise DecodeError(f"top-k {top_k}: give how many tokens to keep, or 0 for all")
     if not 0 < top_p <= 1:

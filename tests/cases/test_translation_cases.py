@@ -240,7 +240,7 @@ def test_79_temperature_zero(trained: ToyRun) -> None:
     for temperature in ("0", "1e-8"):
         assert translated(trained, trained.test, "--sample", "--temperature", temperature).out == greedy
     done = mt("translate", "--model", trained.run.path, "--sample", "--temperature", "-1", stdin=b"bage .\n")
-    assert (done.code, done.out, done.err) == (2, b"", ["temperature -1: give a number from 0 (greedy) upwards"])
+    assert (done.code, done.out, done.err) == (2, b"", ["temperature -1: give a number from 0 (greedy) to 1000000 (all tokens alike)"])
 
 
 def process(*words: str | Path, stdin: bytes = b"", **environment: str) -> subprocess.CompletedProcess[bytes]:
