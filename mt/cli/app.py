@@ -12,14 +12,16 @@ Commands import what is heavy when they are called: `mt --help` must not wait fo
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import io
 import os
 import signal
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
-from typing import Annotated
+from typing import Annotated, NoReturn, TextIO
 
 import typer
 
@@ -65,22 +67,43 @@ def main() -> None:
     _speak_utf8()
     try:
         with _ended_by_sigterm():
+            _refuse_lost_folder()
             try:
                 app(prog_name="mt")
             finally:
                 sys.stdout.flush()
     except MTError as error:
-        print(error, file=sys.stderr)
-        sys.exit(2)
+        _end_with(str(error))
     except BrokenPipeError:
         _silence_stdout()
         sys.exit(1)
     except OSError as error:
+        if error.errno == errno.EBADF and not _open_for_writing(sys.stdout):
+            _silence_stdout()
+            _end_with("<stdout>: is not open for writing; give --output FILE, or redirect it with > FILE")
         if error.errno not in NO_ROOM:
             raise
         _silence_stdout()
-        print(f"{error.filename or 'cannot write'}: {os.strerror(error.errno).lower()}", file=sys.stderr)
-        sys.exit(2)
+        _end_with(f"{error.filename or 'cannot write'}: {os.strerror(error.errno).lower()}")
+
+
+def _end_with(problem: str) -> NoReturn:
+    """Say what the user can cure, as far as stderr takes it, and exit."""
+    with suppress(OSError):
+        print(problem, file=sys.stderr)
+    sys.exit(2)
+
+
+def _refuse_lost_folder() -> None:
+    """Raise MTError if the current folder is gone: no relative path means anything there, and many libraries ask for it."""
+    try:
+        os.getcwd()
+    except OSError:
+        raise MTError("the current folder is no longer there: cd to one that is") from None
+
+
+def _open_for_writing(stream: TextIO) -> bool:
+    return fcntl.fcntl(stream.fileno(), fcntl.F_GETFL) & os.O_ACCMODE != os.O_RDONLY
 
 
 @contextmanager
@@ -103,13 +126,15 @@ def _silence_stdout() -> None:
 
 
 def _fill_closed_streams() -> None:
-    """Put the null device where the caller closed stdin, stdout or stderr.
+    """Put the null device where the caller closed stdin, stdout or stderr; let the others block, or lines are lost where one would.
 
     In this order each gets its own number back: no file opened later can be taken for it.
     """
     for name, mode in ("stdin", "r"), ("stdout", "w"), ("stderr", "w"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8", newline="\n"))  # noqa: SIM115 (open to the end)
+        with suppress(OSError):  # what stands in for a stream may have no number
+            os.set_blocking(getattr(sys, name).fileno(), True)
 
 
 def _speak_utf8() -> None:

@@ -143,6 +143,39 @@ def test_other_errors_of_the_system_stay_faults() -> None:
 
 
 @pytest.mark.parametrize("lines", [1, 100_000], ids=["found at the last flush", "found while printing"])
+def test_a_stdout_that_takes_nothing_is_one_line(lines: int) -> None:
+    code = PROGRAM.format(body=f"print('x\\n' * {lines})")
+    with open("/dev/null", "rb") as null:
+        done = subprocess.run([sys.executable, "-c", code], stdout=null, stderr=subprocess.PIPE, encoding="utf-8")
+    said = "<stdout>: is not open for writing; give --output FILE, or redirect it with > FILE\n"
+    assert (done.returncode, done.stderr) == (2, said)
+
+
+def test_a_full_stderr_changes_no_exit_code() -> None:
+    code = PROGRAM.format(body="raise DataError('x')")
+    with open("/dev/full", "wb") as full:
+        assert subprocess.run([sys.executable, "-c", code], stderr=full).returncode == 2
+
+
+def test_streams_that_do_not_block_lose_nothing() -> None:
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    code = PROGRAM.format(body="print('x' * 1_000_000)")
+    with os.fdopen(reading, "rb") as end, subprocess.Popen([sys.executable, "-c", code], stdout=writing) as child:
+        os.close(writing)
+        assert len(end.read()) == 1_000_001
+    assert child.returncode == 0
+
+
+def test_a_lost_current_folder_is_one_line(tmp_path: Path) -> None:
+    lost = tmp_path / "lost"
+    lost.mkdir()
+    code = f"import os; os.chdir({str(lost)!r}); os.rmdir({str(lost)!r})\n" + PROGRAM.format(body="print('fine')")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf-8")
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", "the current folder is no longer there: cd to one that is\n")
+
+
+@pytest.mark.parametrize("lines", [1, 100_000], ids=["found at the last flush", "found while printing"])
 def test_a_full_stdout_is_one_line(lines: int) -> None:
     code = PROGRAM.format(body=f"print('x\\n' * {lines})")
     with open("/dev/full", "wb") as full:
