@@ -55,7 +55,7 @@ def mt(*words: str | Path, stdin: bytes = b"", typed: BinaryIO | None = None) ->
     """The real command line, `mt` and these words, with something piped in or typed at a terminal."""
     out, err = io.BytesIO(), io.BytesIO()
     streams = {
-        "stdin": Terminal(typed) if typed else io.TextIOWrapper(io.BytesIO(stdin)),
+        "stdin": Terminal(typed) if typed else io.TextIOWrapper(io.BufferedReader(io.BytesIO(stdin))),
         "stdout": io.TextIOWrapper(out, encoding="ascii"),
         "stderr": io.TextIOWrapper(err, encoding="ascii"),
     }

@@ -5,25 +5,22 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from enum import StrEnum
 from functools import partial
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, BinaryIO, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from mt.cli.documents import InputFormat, document_kind, fill_in
+from mt.cli.streams import DASH, Arriving, reading, refuse_same, writing
 from mt.config.schema import MAX_LENGTH_PENALTY
 from mt.errors import MTError
-from mt.files import decode_lines, open_binary, write_atomic
+from mt.rundir import RunDir
 
 if TYPE_CHECKING:
     from mt.translator import Translation
-
-DASH = Path("-")
-"""Stands for stdin, or stdout."""
 
 
 class Format(StrEnum):
@@ -36,6 +33,7 @@ class Format(StrEnum):
 
 def translate(
     model: Annotated[Path, typer.Option(metavar="RUN", help="Run directory that `mt train` wrote.")],
+    positional: Annotated[list[str] | None, typer.Argument(hidden=True, metavar="")] = None,
     checkpoint: Annotated[str, typer.Option(metavar="best|last|STEP", help="Which of the run's checkpoints.")] = "best",
     to: Annotated[str | None, typer.Option(metavar="LANG", help="Target language, for a model that has several.")] = None,
     input_file: Annotated[Path, typer.Option("--input", metavar="FILE", help="Text or document, also compressed; - is stdin.")] = DASH,
@@ -80,17 +78,20 @@ def translate(
 
     mt translate --model runs/demo --input app.po --output app.de.po
     """
+    if positional:
+        raise MTError(f"{positional[0]}: a file goes behind its option: --input {positional[0]}")
     sampling = {"--temperature": temperature, "--top-k": top_k, "--top-p": top_p, "--seed": seed}
     refuse_contradictions(beam=beam, greedy=greedy, sample=sample, sampling=sampling, n_best=n_best)
     if length_penalty is not None and not 0 <= length_penalty <= MAX_LENGTH_PENALTY:  # NaN is refused too, which typer's bounds let through
         raise MTError(f"--length-penalty {length_penalty:g}: should be from 0 to {MAX_LENGTH_PENALTY}")
     text_only = {"--n-best": n_best if n_best and n_best > 1 else None, "--format": output_format if output_format != Format.text else None}
     kind = document_kind(input_format, input_file, output_file, text_only=text_only, retranslate=retranslate)
-    with reading(input_file) as stream, writing(output_file) as file:  # what is wrong with either is said before torch is loaded
+    refuse_same(output_file, input_file, *RunDir(model).entries())
+    with reading(input_file) as source, writing(output_file) as file:  # what is wrong with either is said before torch is loaded
         from mt.formats.exchange import Kind, kind_of, open_document
 
         name = "<stdin>" if input_file == DASH else str(input_file)
-        document = open_document(stream, name, kind) if kind else None
+        document = open_document(source(), name, kind) if kind else None
         from mt.config.directions import sources
         from mt.decode.engine import Beam, Sampling
         from mt.translator import WINDOW, Translator
@@ -125,10 +126,10 @@ def translate(
             return
         if talking:
             print("reading from the terminal, a sentence a line; Ctrl-D ends", file=sys.stderr)
-        for number, translation in enumerate(warned(search(decode_lines(stream, name)), places=count(1)), start=1):
+        lines = Arriving(source, name)
+        for number, translation in enumerate(warned(search(lines, paused=lines.paused), places=count(1)), start=1):
             file.write(written(translation, number, output_format).encode("utf-8", "surrogateescape"))
-            if talking:
-                file.flush()
+            file.flush()  # who sends line by line waits for the answer
 
 
 def refuse_contradictions(
@@ -144,26 +145,6 @@ def refuse_contradictions(
         raise MTError(f"{given[0]} goes with --sample: add it")
     if n_best and n_best > 1 and sample:
         raise MTError(f"--n-best {n_best} goes with beam search, not with --sample")
-
-
-@contextmanager
-def reading(path: Path) -> Iterator[BinaryIO]:
-    """The input file, decompressed, or stdin."""
-    if path == DASH:
-        yield sys.stdin.buffer
-        return
-    with open_binary(path) as stream:
-        yield stream
-
-
-@contextmanager
-def writing(path: Path) -> Iterator[BinaryIO]:
-    """The output file, or stdout."""
-    if path == DASH:
-        yield sys.stdout.buffer
-        return
-    with write_atomic(path, "wb") as file:
-        yield file
 
 
 def written(translation: Translation, number: int, output_format: Format) -> str:

@@ -142,12 +142,6 @@ def test_file_pipe_and_compressed_file_are_the_same(run: RunDir, source: Path, t
     assert (tmp_path / "out").read_bytes() == first.out
 
 
-def test_a_file_can_be_replaced_by_its_translation(run: RunDir, source: Path) -> None:
-    expected = mt("translate", "--model", run.path, "--input", source).out
-    assert mt("translate", "--model", run.path, "--input", source, "--output", source).code == 0
-    assert source.read_bytes() == expected
-
-
 def test_a_terminal_is_answered_line_by_line(run: RunDir, translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
     typed, seen = LINES[:4], []
 
@@ -264,7 +258,12 @@ def test_a_directory_that_is_no_run(run: RunDir, tmp_path: Path) -> None:
         ("--format jsonl --n-best 5", "n-best 5 is larger than beam 3: ask for fewer, or widen the beam"),
         ("--format jsonl --n-best 5 --beam 4", "n-best 5 is larger than beam 4: ask for fewer, or widen the beam"),
         ("--format tsv --n-best 2 --greedy", "n-best 2 is larger than beam 1: ask for fewer, or widen the beam"),
-        ("--sample --temperature -1", "temperature -1: give a number from 0 (greedy) upwards"),
+        ("--sample --temperature -1", "temperature -1: give a number from 0 (greedy) to 1000000 (all tokens alike)"),
+        ("--sample --temperature 1e39", "temperature 1e+39: give a number from 0 (greedy) to 1000000 (all tokens alike)"),
+        ("--beam 1000000000", "beam 1000000000: give a width from 1 (greedy) to 10000"),
+        ("--batch-tokens 1000000000", "batch-tokens 1000000000: give a number from 1 to 1000000"),
+        ("--format jsonl --n-best 1000000000", "n-best 1000000000 is larger than beam 3: ask for fewer, or widen the beam"),
+        ("new.en", "new.en: a file goes behind its option: --input new.en"),
         ("--sample --top-p 0", "top-p 0: give the probability to keep, above 0 and at most 1 (all)"),
         ("--device abacus", "device abacus: not on this machine, or not in this build of torch; there are: cpu"),
         ("--length-penalty nan", "--length-penalty nan: should be from 0 to 10"),
