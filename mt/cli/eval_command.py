@@ -5,18 +5,19 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TextIO
 
 import typer
 
+from mt.cli.streams import DASH, reading, refuse_same
 from mt.errors import DataError, MTError
-from mt.files import decode_lines, read_lines, write_atomic
+from mt.files import decode_lines, write_atomic
+from mt.rundir import RunDir
 
 if TYPE_CHECKING:
     from mt.evaluate.metrics import Scores
-
-STDIN = Path("-")
 
 
 class EvalSet(NamedTuple):
@@ -43,6 +44,7 @@ class System(NamedTuple):
 
 
 def eval_(
+    positional: Annotated[list[str] | None, typer.Argument(hidden=True, metavar="")] = None,
     model: Annotated[Path | None, typer.Option(metavar="RUN", help="Run directory: translate --src with it, then score.")] = None,
     src: Annotated[Path | None, typer.Option(metavar="FILE", help="Source text for --model, raw, also compressed.")] = None,
     hyp: Annotated[Path | None, typer.Option(metavar="FILE", help="Translations to score, detokenised; - reads them from a pipe.")] = None,
@@ -74,31 +76,36 @@ def eval_(
 
     mt eval --hyp out.de --ref test.de --json scores.json
     """
+    if positional:
+        raise MTError(f"{positional[0]}: say what it is: --hyp FILE (translations), --ref FILE (references), or --src FILE for --model")
     for_model = {"src": src, "test": test, "checkpoint": checkpoint, "to": to, "beam": beam, "precision": precision, "weights": weights}
     _refuse_contradictions(model=model, hyp=hyp, ref=ref, for_model=for_model)
-    if json_file and not json_file.parent.is_dir():
-        raise DataError(f"{json_file}: there is no folder {json_file.parent}")  # before the work, not after it
     sets = ([EvalSet("", src, ref)] if ref else []) + _named_sets(test or [])
-    corpora = [_read(one, hyp, max_lines=max_lines) for one in sets]
-
-    from mt.config.languages import language
-    from mt.evaluate.metrics import build_metric, score
-
-    keys = [key.strip() for key in metrics.split(",")]
-    for key in keys:
-        build_metric(key, lang=lang, tokenize=tokenize, lowercase=lowercase)  # what it refuses, it refuses before the translation
-    settings = {"checkpoint": checkpoint or "best", "to": to, "beam": beam, "precision": precision, "weights": weights}
-    system = _load(model, settings) if model else _file(hyp)
-    results: list[dict[str, Any]] = []
-    for one, lines in zip(sets, corpora, strict=True):
-        target = lang or system.lang or language(one.refs[0].name)
-        hypotheses = system.hypotheses(lines.given)
-        scores = score(hypotheses, lines.refs, metrics=keys, lang=target, tokenize=tokenize, lowercase=lowercase, intervals=True)
-        _print(scores, name=one.name)
-        files = {"source": str(one.src) if one.src else None, "references": [str(path) for path in one.refs]}
-        results.append({"name": one.name or None, **scores.as_json(), "hypotheses": system.about, **files, "lang": target})
     if json_file:
-        _write(json_file, results)
+        read = [path for one in sets for path in (one.src or hyp or DASH, *one.refs)]
+        refuse_same(json_file, *read, *(RunDir(model).entries() if model else ()))
+    with write_atomic(json_file) if json_file else nullcontext() as file:  # what is wrong with it is said before the work
+        corpora = [_read(one, hyp, max_lines=max_lines) for one in sets]
+
+        from mt.config.languages import language
+        from mt.evaluate.metrics import build_metric, score
+
+        keys = [key.strip() for key in metrics.split(",")]
+        for key in keys:
+            build_metric(key, lang=lang, tokenize=tokenize, lowercase=lowercase)  # what it refuses, it refuses before the translation
+        settings = {"checkpoint": checkpoint or "best", "to": to, "beam": beam, "precision": precision, "weights": weights}
+        system = _load(model, settings) if model else _file(hyp)
+        results: list[dict[str, Any]] = []
+        for one, lines in zip(sets, corpora, strict=True):
+            target = lang or system.lang or language(one.refs[0].name)
+            hypotheses = system.hypotheses(lines.given)
+            scores = score(hypotheses, lines.refs, metrics=keys, lang=target, tokenize=tokenize, lowercase=lowercase, intervals=True)
+            scores.warnings.extend(_mistakes(one, hyp, lines, hypotheses))
+            _print(scores, name=one.name)
+            files = {"source": str(one.src) if one.src else None, "references": [str(path) for path in one.refs]}
+            results.append({"name": one.name or None, **scores.as_json(), "hypotheses": system.about, **files, "lang": target})
+        if file:
+            _write(file, results)
 
 
 def _refuse_contradictions(*, model: Path | None, hyp: Path | None, ref: list[Path] | None, for_model: dict[str, Any]) -> None:
@@ -116,7 +123,7 @@ def _refuse_contradictions(*, model: Path | None, hyp: Path | None, ref: list[Pa
         raise MTError("--ref with --model needs the source text: add --src FILE")
     if model and not ref and "--test" not in given:
         raise MTError("--model needs something to translate: add --src FILE --ref FILE, or --test NAME:SRC:REF")
-    if hyp == STDIN and sys.stdin.isatty():
+    if hyp == DASH and sys.stdin.isatty():
         raise MTError(
             "--hyp - reads translations from a pipe, and nothing is piped in: give a file, or `mt translate … | mt eval --hyp - …`"
         )
@@ -137,15 +144,53 @@ def _named_sets(values: list[str]) -> list[EvalSet]:
 
 def _read(one: EvalSet, hyp: Path | None, *, max_lines: int | None) -> Lines:
     """All lines of a set, then the first `max_lines` of them; raises DataError, with names, when the files differ in length."""
-    given = one.src or hyp or STDIN
-    name = "<stdin>" if given == STDIN else str(given)
-    lines = list(decode_lines(sys.stdin.buffer, name) if given == STDIN else read_lines(given))
-    refs = []
-    for path in one.refs:
-        refs.append(list(read_lines(path)))
-        if len(refs[-1]) != len(lines):
-            raise DataError(f"{name} has {len(lines)} lines, {path} has {len(refs[-1])}: line n of one must answer line n of the other")
+    given = one.src or hyp or DASH
+    lines = _lines(given)
+    refs = [_lines(path) for path in one.refs]
+    for path, ref in zip(one.refs, refs, strict=True):
+        if len(ref) != len(lines):
+            where = _parting(lines, ref)
+            counts = f"{_named(given)} has {len(lines)} lines, {_named(path)} has {len(ref)}"
+            about = f"; by their lengths they part about line {where}" if where else ""
+            raise DataError(f"{counts}: line n of one must answer line n of the other{about}")
     return Lines(lines[:max_lines], [ref[:max_lines] for ref in refs])
+
+
+def _lines(path: Path) -> list[str]:
+    """Of a file or of stdin."""
+    with reading(path) as source:
+        return list(decode_lines(source(), _named(path)))
+
+
+def _named(path: Path) -> str:
+    """As messages call it."""
+    return "<stdin>" if path == DASH else str(path)
+
+
+def _parting(lines: list[str], ref: list[str]) -> int | None:
+    """Where two files of different lengths seem to part; None if that cannot be told."""
+    import numpy as np
+
+    from mt.doctor.alignment import surplus_at
+
+    return surplus_at(np.array([len(line) for line in lines]), np.array([len(line) for line in ref]))
+
+
+def _mistakes(one: EvalSet, hyp: Path | None, lines: Lines, hypotheses: list[str]) -> list[str]:
+    """Warnings about files that are taken for each other: translations that are the source, or a reference, or in its language not."""
+    from mt.config.languages import language, same_language
+
+    found = []
+    ours, theirs = (language(path.name) if path else None for path in (hyp, one.refs[0]))
+    if ours and theirs and not same_language(ours, theirs):
+        found.append(f"by their names {hyp} is in {ours}, {one.refs[0]} in {theirs}: are these the translations, not the source?")
+    if any(ref == hypotheses for ref in lines.refs) and len(hypotheses) > 1:
+        found.append("each translation is the reference itself: was the same file given twice?")
+    if one.src:
+        copies = sum(bool(source.strip()) and source == hypothesis for source, hypothesis in zip(lines.given, hypotheses, strict=True))
+        if 2 * copies > len(hypotheses):
+            found.append(f"{copies} of {len(hypotheses)} translations are the source, unchanged: has the model learnt to translate?")
+    return found
 
 
 def _load(model: Path, settings: dict[str, Any]) -> System:
@@ -174,9 +219,8 @@ def _print(scores: Scores, *, name: str) -> None:
         print(f"warning: {name + ': ' if name else ''}{warning}", file=sys.stderr)
 
 
-def _write(path: Path, results: Sequence[dict[str, Any]]) -> None:
+def _write(file: TextIO, results: Sequence[dict[str, Any]]) -> None:
     """The first set's object, and under `tests` those of all named sets by their names."""
     tests = {result["name"]: result for result in results if result["name"]}
-    with write_atomic(path) as file:
-        json.dump({**results[0], "tests": tests}, file, ensure_ascii=False, indent=2)
-        file.write("\n")
+    json.dump({**results[0], "tests": tests}, file, ensure_ascii=False, indent=2)
+    file.write("\n")

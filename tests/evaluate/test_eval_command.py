@@ -214,6 +214,49 @@ def test_unknown_names_are_refused_before_the_run_is_loaded(files: SimpleNamespa
     assert run(*model, "--precision", "fp8").exit_code == 2
 
 
+def test_the_scores_do_not_replace_what_they_are_of(files: SimpleNamespace, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(files.ref)
+    for json_file in files.hyp, files.ref, tmp_path / "link", tmp_path / ".." / tmp_path.name / "out.de":
+        assert "write to another file" in refusal("--hyp", files.hyp, "--ref", files.ref, "--json", json_file)
+    named = f"--test=x:{files.src}:{files.ref}"
+    assert "write to another file" in refusal("--model", "runs/x", named, "--json", files.src)
+    assert files.ref.read_text(encoding="utf-8").splitlines() == REFERENCE
+
+
+def test_names_that_are_not_utf8_come_back_from_the_json(files: SimpleNamespace, tmp_path: Path) -> None:
+    hyp = files.hyp.rename(tmp_path / "caf\udce9.de")
+    assert run("--hyp", hyp, "--ref", files.ref, "--json", files.json).exit_code == 0
+    assert json.loads(files.json.read_text(encoding="utf-8"))["hypotheses"] == str(hyp)
+
+
+def test_files_without_an_option_are_asked_about(files: SimpleNamespace) -> None:
+    assert refusal(files.hyp, files.ref).startswith(f"{files.hyp}: say what it is: --hyp FILE")
+
+
+def test_where_files_of_different_length_part(files: SimpleNamespace) -> None:
+    lines = [" ".join(["word"] * (1 + 7 * number % 23)) for number in range(60)]
+    write(files.hyp, lines)
+    write(files.ref, lines[:40] + lines[41:])
+    said = refusal("--hyp", files.hyp, "--ref", files.ref)
+    assert 38 <= int(said.partition("; by their lengths they part about line ")[2]) <= 44
+
+
+def test_a_source_among_the_hypotheses_is_noticed(files: SimpleNamespace, tmp_path: Path) -> None:
+    english = files.hyp.rename(tmp_path / "in.en")
+    result = run("--hyp", english, "--ref", files.ref)
+    assert result.stderr == f"warning: by their names {english} is in en, {files.ref} in de: are these the translations, not the source?\n"
+    result = run("--hyp", files.ref, "--ref", files.ref)
+    assert result.stderr == "warning: each translation is the reference itself: was the same file given twice?\n"
+
+
+@pytest.mark.usefixtures("translator")
+def test_translations_that_are_the_source_are_noticed(files: SimpleNamespace) -> None:
+    write(files.src, [line.capitalize() for line in OUTPUT])
+    result = run("--model", "x", "--src", files.src, "--ref", files.ref)
+    said = "3 of 3 translations are the source, unchanged: has the model learnt to translate?"
+    assert f"warning: {said}\n" in result.stderr
+
+
 def test_a_terminal_is_not_waited_for(files: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
     class Terminal:
         def isatty(self) -> bool:
