@@ -99,9 +99,9 @@ def _cut(src: Lengths, tgt: Lengths, ahead: int, usual: Scale) -> tuple[float, i
     """The largest sum of gains from a line on to the end, and that line (from 1)."""
     total, least, cut = 0.0, 0.0, max(0, -ahead)
     for start, gains in _gains(src, tgt, ahead, usual):
-        sums = total + np.cumsum(gains)
-        if (low := float(sums.min())) < least:
-            least, cut = low, start + int(np.argmin(sums)) + 1
+        sums = total + np.cumsum(np.append(0.0, gains))
+        if (low := float(sums[:-1].min())) < least:
+            least, cut = low, start + int(np.argmin(sums[:-1]))
         total = float(sums[-1])
     return total - least, cut + 1
 

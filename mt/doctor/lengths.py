@@ -131,13 +131,13 @@ class LengthLog:
         return sum(int(far(chunk, usual).sum()) for chunk in self._chunks())
 
     def medians(self) -> tuple[int, int]:
-        """The median length of each side."""
+        """The median length of each side, of those lines that hold something."""
         counts = np.zeros((2, MOST + 1), dtype=np.int64)
         for chunk in self._chunks():
             for side in (0, 1):
                 counts[side] += np.bincount(np.minimum(chunk[:, side], MOST), minlength=MOST + 1)
-        places = np.arange(MOST + 1)
-        return _median(places, counts[0]), _median(places, counts[1])
+        places = np.arange(1, MOST + 1)
+        return _median(places, counts[0, 1:]), _median(places, counts[1, 1:])
 
     def __enter__(self) -> Self:
         return self

@@ -35,7 +35,7 @@ def lines(diagnosis: Diagnosis) -> Iterator[str]:
 
 def line(finding: Finding) -> str:
     """What was found in which corpus, where first, and what helps."""
-    places = [example["origin"] for example in finding.examples]
+    places = [example["origin"] for example in finding.examples if example["origin"] not in finding.what]
     first = ", ".join(places[:PLACES]) + (", …" if finding.count > PLACES and places else "")
     return f"{finding.corpus}: {finding.what}{f' [{first}]' if first else ''}; {finding.cure}"
 
