@@ -191,7 +191,10 @@ def _corpus_kind(value: Any) -> str:
 
 
 def _dev_kind(value: Any) -> str:
-    return kind_tag("none") if isinstance(value, str) else _corpus_kind(value)
+    if isinstance(value, str):
+        return kind_tag("none")
+    by_name = isinstance(value, dict) and value and not value.keys() & CorpusSettings.model_fields.keys()
+    return kind_tag("sets") if by_name and all(isinstance(one, dict | Stage) for one in value.values()) else _corpus_kind(value)
 
 
 _Tagged = (
@@ -205,7 +208,8 @@ _Tagged = (
     | Annotated[HubDataset, Tag(kind_tag("hub"))]
 )
 Corpus = Annotated[_Tagged, Discriminator(_corpus_kind)]
-DevSet = Annotated[_Tagged | Annotated[Literal["none"], Tag(kind_tag("none"))], Discriminator(_dev_kind)]
+_Several = Annotated[dict[str, Corpus], Tag(kind_tag("sets"))]
+DevSet = Annotated[_Tagged | _Several | Annotated[Literal["none"], Tag(kind_tag("none"))], Discriminator(_dev_kind)]
 
 
 class DataConfig(Stage):
@@ -214,7 +218,7 @@ class DataConfig(Stage):
     train: list[Corpus] = Field(min_length=1)
     """Training corpora."""
     dev: DevSet
-    """Validation set, or `none` to train without one."""
+    """Validation set, several by name (the means of their scores decide), or `none` to train without one."""
     test: dict[str, Corpus] = {}
     """Test sets by name, scored once at the end."""
     max_pieces: int = Field(default=256, ge=1, le=100_000)
@@ -231,6 +235,12 @@ class DataConfig(Stage):
     """Where prepared corpora are kept and found again; left out: `mt` in the user's cache folder."""
     workers: Literal["auto"] | Annotated[int, Field(ge=0, le=64)] = "auto"
     """Processes that make batches beside the training process; auto: none on a CPU, two for a GPU."""
+
+    def dev_sets(self) -> dict[str, Corpus]:
+        """The validation sets by name."""
+        if isinstance(self.dev, dict):
+            return self.dev
+        return {} if self.dev == "none" else {self.dev.called(): self.dev}
 
     def contradictions(self) -> Iterator[Contradiction]:
         """Names tell corpora apart in messages and test sets apart in file names."""

@@ -51,10 +51,15 @@ def with_directions(data: DataConfig) -> DataConfig | None:
     """The corpora, each with the languages its own file names tell; None where those of the training corpora are no more than one pair."""
     if len({langs for corpus in data.train if (langs := named(corpus))}) < 2:
         return None
-    train = [corpus.model_copy(update={"langs": named(corpus)}) for corpus in data.train]
-    dev = data.dev if data.dev == "none" else data.dev.model_copy(update={"langs": named(data.dev)})
-    test = {name: corpus.model_copy(update={"langs": named(corpus)}) for name, corpus in data.test.items()}
-    return data.model_copy(update={"train": train, "dev": dev, "test": test})
+
+    def told(corpus: Corpus) -> Corpus:
+        return corpus.model_copy(update={"langs": named(corpus)})
+
+    def all_told(sets: dict[str, Corpus]) -> dict[str, Corpus]:
+        return {name: told(corpus) for name, corpus in sets.items()}
+
+    dev = data.dev if data.dev == "none" else all_told(data.dev) if isinstance(data.dev, dict) else told(data.dev)
+    return data.model_copy(update={"train": [told(corpus) for corpus in data.train], "dev": dev, "test": all_told(data.test)})
 
 
 def refusals(config: Config) -> Iterator[tuple[Trail, str]]:

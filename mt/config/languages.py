@@ -75,8 +75,8 @@ def corpora(data: DataConfig) -> Iterator[tuple[Trail, Corpus]]:
     """Every corpus of a config with its place: training, dev, test."""
     for i, corpus in enumerate(data.train):
         yield ("data", "train", i), corpus
-    if data.dev != "none":
-        yield ("data", "dev"), data.dev
+    for name, corpus in data.dev_sets().items():
+        yield ("data", "dev", *([name] if isinstance(data.dev, dict) else [])), corpus
     for name, corpus in data.test.items():
         yield ("data", "test", name), corpus
 

@@ -41,22 +41,23 @@ def settings(stage: type[Stage] = Config, at: Trail = ()) -> Iterator[Trail]:
     """The trail of every setting there can be, groups included."""
     for name, field in stage.model_fields.items():
         yield (*at, name)
-        inside = (*at, name, ITEM) if get_origin(field.annotation) in (list, dict) else (*at, name)
-        for group in _stages(field.annotation):
-            yield from settings(group, inside)
+        for group, inside in _stages(field.annotation):
+            yield from settings(group, (*at, name, *inside))
 
 
-def _stages(annotation: Any) -> Iterator[type[Stage]]:
+def _stages(annotation: Any, inside: Trail = ()) -> Iterator[tuple[type[Stage], Trail]]:
+    """The groups that a setting can be, and where they are in it."""
     if isinstance(annotation, type) and issubclass(annotation, Stage):
-        yield annotation
+        yield annotation, inside
     for part in get_args(annotation):
-        yield from _stages(part)
+        yield from _stages(part, (*inside, ITEM) if get_origin(annotation) in (list, dict) else inside)
 
 
 def siblings(trail: Trail) -> list[str]:
     """The valid keys of the group that a setting is in, in the order of the schema."""
-    found = (s[-1] for s in settings() if _same_group(s, trail) and s[-1] != ITEM)
-    return [str(name) for name in dict.fromkeys(found)]
+    group = [setting for setting in settings() if _same_group(setting, trail) and setting[-1] != ITEM]
+    named = [setting for setting in group if setting[:-1] == trail[:-1]]  # data.dev.langs is no dev set called langs
+    return [str(name) for name in dict.fromkeys(setting[-1] for setting in named or group)]
 
 
 def nearest(trail: Trail) -> Trail | None:

@@ -45,7 +45,7 @@ def named_corpora(config: Config) -> list[NamedCorpus]:
     """All corpora: the training corpora by their names, then `dev`, and the test sets by theirs."""
     data = config.data
     roles: list[tuple[str, Role, Corpus]] = [(corpus.called(), "train", corpus) for corpus in data.train]
-    roles += [("dev", "dev", data.dev)] if data.dev != "none" else []
+    roles += [(f"dev {name}" if isinstance(data.dev, dict) else "dev", "dev", corpus) for name, corpus in data.dev_sets().items()]
     roles += [(name, "test", corpus) for name, corpus in data.test.items()]
     found: dict[str, NamedCorpus] = {}
     for name, role, corpus in roles:

@@ -71,7 +71,9 @@ class Validated:
     seconds: float
     samples: list[Sample] = field(default_factory=list)
     to: str | None = None
-    """The target language that was asked for, if there are tags."""
+    """The target language that was asked for, if there are tags, and one dev set."""
+    sets: dict[str, dict[str, float]] = field(default_factory=dict)
+    """The scores of each dev set, where there are several: then those above are their means."""
 
 
 @dataclass(frozen=True)

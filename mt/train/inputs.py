@@ -38,15 +38,13 @@ from mt.translator import load_tokenizers
 # ── dev and test ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def read_dev(config: Config) -> tuple[str, list[Pair]] | None:
-    """Name and pairs of the dev set; None if the run has none. Raises DataError if it is empty or broken."""
-    dev = config.data.dev
-    if dev == "none":
-        return None
-    pairs = read_held_out(dev, langs=langs_of(config, dev))
-    if all(map(drop_reason, pairs[: config.train.validation.max_lines])):
-        raise DataError(f"{dev.called()}: every pair has an empty side; give another dev set, or `dev: none`")
-    return dev.called(), pairs
+def read_dev(config: Config) -> dict[str, list[Pair]]:
+    """The pairs of each dev set, by its name. Raises DataError if one is empty or broken."""
+    found = {name: read_held_out(corpus, langs=langs_of(config, corpus)) for name, corpus in config.data.dev_sets().items()}
+    for name, pairs in found.items():
+        if all(map(drop_reason, pairs[: config.train.validation.max_lines])):
+            raise DataError(f"{name}: every pair has an empty side; give another dev set, or `dev: none`")
+    return found
 
 
 def check_tests(config: Config) -> None:
@@ -67,8 +65,8 @@ def files_of(corpus: Corpus) -> list[Path]:
 
 def check_files(config: Config) -> None:
     """Raise DataError for a pipe or device in place of a file, as corpora are read more than once, and for a name that is not UTF-8."""
-    held_out = [] if config.data.dev == "none" else [config.data.dev]
-    for file in (file for corpus in (*config.data.train, *held_out, *config.data.test.values()) for file in files_of(corpus)):
+    corpora = (*config.data.train, *config.data.dev_sets().values(), *config.data.test.values())
+    for file in (file for corpus in corpora for file in files_of(corpus)):
         if file.exists() and not file.is_file():
             raise DataError(f"{file}: is a pipe or device, and corpora are read more than once; write it to a file")
         if text_of(str(file)) is None:
@@ -78,7 +76,7 @@ def check_files(config: Config) -> None:
 def fingerprints(config: Config, cache: CacheDir) -> dict[str, str]:
     """SHA-256 of each file the run is made from; data sets of a hub are not among them."""
     check_files(config)
-    corpora = [*config.data.train, *([] if config.data.dev == "none" else [config.data.dev])]
+    corpora = [*config.data.train, *config.data.dev_sets().values()]
     return cache.digests(file for corpus in corpora for file in files_of(corpus))
 
 

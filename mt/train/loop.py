@@ -23,7 +23,7 @@ from mt.train.precision import autocast
 from mt.train.schedule import learning_rate
 from mt.train.signals import Stop
 from mt.train.state import State
-from mt.train.validate import Validator, better
+from mt.train.validate import Validators, better
 
 INTERRUPTED = "interrupted"
 """The reason to end that is none to validate out of turn: the run goes on later."""
@@ -46,7 +46,7 @@ class Plan:
 
 
 def fit(
-    state: State, data: TrainingData, *, cfg: TrainConfig, plan: Plan, run: RunDir, validator: Validator | None, stop: Stop
+    state: State, data: TrainingData, *, cfg: TrainConfig, plan: Plan, run: RunDir, validator: Validators | None, stop: Stop
 ) -> Generator[Event]:
     """Train until a limit, patience or a signal ends the run; validates and saves on the way and at the end.
 
@@ -143,7 +143,7 @@ def rate_of(state: State, cfg: TrainConfig, plan: Plan) -> float:
     return learning_rate(cfg.schedule, update, lr=cfg.optimizer.lr, dim=dim, warmup=plan.warmup, end=plan.curve_end)
 
 
-def validate(state: State, validator: Validator, *, cfg: TrainConfig, epoch: int) -> Validated:
+def validate(state: State, validator: Validators, *, cfg: TrainConfig, epoch: int) -> Validated:
     """Measure the weights that would be used, and note whether they are the best so far."""
     try:
         with state.evaluated():
@@ -171,6 +171,7 @@ def validate(state: State, validator: Validator, *, cfg: TrainConfig, epoch: int
         seconds=found.seconds,
         samples=found.samples,
         to=found.to,
+        sets=found.sets,
     )
 
 

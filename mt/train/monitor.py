@@ -52,6 +52,8 @@ class Console:
             case Validated():
                 self.seconds += event.seconds
                 self.say(validation_line(event))
+                for name, scores in event.sets.items():
+                    self.say(f"    {name}: loss {scores['loss']:.3f}, BLEU {scores['bleu']:.2f}, chrF {scores['chrf']:.2f}")
                 for sample in event.samples:
                     self.say(
                         f"    source       {sample.source}\n    reference    {sample.reference}\n    translation  {sample.translation}"
@@ -176,8 +178,9 @@ class TensorBoard:
                 for name, value in values.items():
                     self.writer.add_scalar(f"train/{name}", value, event.update)
             case Validated():
-                for name, value in event.scores.items():
-                    self.writer.add_scalar(f"dev/{name}", value, event.update)
+                for name, scores in {"": event.scores, **event.sets}.items():
+                    for metric, value in scores.items():
+                        self.writer.add_scalar(f"dev/{name}/{metric}" if name else f"dev/{metric}", value, event.update)
                 for number, sample in enumerate(event.samples, start=1):
                     text = f"    {sample.source}\n    {sample.reference}\n    {sample.translation}"  # indented: Markdown shows it as it is
                     self.writer.add_text(f"dev/sample {number}", text, event.update)

@@ -41,7 +41,7 @@ from mt.train.loop import Plan
 from mt.train.memory import refuse_too_large
 from mt.train.precision import choose_precision
 from mt.train.state import State
-from mt.train.validate import Validator
+from mt.train.validate import Validators
 from mt.translator import load_tokenizers
 
 
@@ -53,7 +53,7 @@ class Prepared:
     config: Config
     """Effective: nothing left to be derived."""
     data: TrainingData
-    validator: Validator | None
+    validator: Validators | None
     state: State
     plan: Plan
     epoch: Measure
@@ -157,7 +157,7 @@ def assemble(
     tokenizers: Tokenizers,
     data: TrainingData,
     epoch: Measure,
-    dev: tuple[str, list[Pair]] | None,
+    dev: dict[str, list[Pair]],
     *,
     device: torch.device,
 ) -> Prepared:
@@ -170,7 +170,7 @@ def assemble(
     precision = choose_precision(config.train.precision, device)
     origin = {"tokenizers": [one.fingerprint for one in tokenizers], "model": config.model.model_dump(mode="json")}
     state = State(loss, config.train, precision=precision, device=device, origin=origin)
-    validator = Validator(dev[1], tokenizers, config=config, device=device, name=dev[0]) if dev else None
+    validator = Validators.build(dev, tokenizers, config=config, device=device) if dev else None
     return Prepared(run, config, data, validator, state, make_plan(config, updates_in(epoch, config)), epoch)
 
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Self
 
 import numpy as np
 import torch
 
 from mt.clean.filters import drop_reason
 from mt.config.directions import tag_of, target_of
-from mt.config.schema import Config
+from mt.config.schema import Config, Corpus
 from mt.data.batches import Batch, collate
 from mt.data.plan import cut, sizes
 from mt.data.store import Example
@@ -36,19 +37,22 @@ class Validation:
     seconds: float
     to: str | None = None
     """The language that was asked for with a tag, if there are tags."""
+    sets: dict[str, dict[str, float]] = field(default_factory=dict)
+    """The scores of each dev set, where there are several: then those above are their means."""
 
 
 class Validator:
-    """Knows the dev set, and measures a model on it."""
+    """Knows a dev set, and measures a model on it."""
 
-    def __init__(self, pairs: Sequence[Pair], tokenizers: Tokenizers, *, config: Config, device: torch.device, name: str) -> None:
+    def __init__(
+        self, pairs: Sequence[Pair], corpus: Corpus, tokenizers: Tokenizers, *, config: Config, device: torch.device, name: str
+    ) -> None:
         """The first `max_lines` pairs count. The loss leaves out those with an empty side (`report` says how many), BLEU and chrF none."""
         cfg = config.train.validation
         self.pairs = list(pairs[: cfg.max_lines])
         whole = [pair for pair in self.pairs if not drop_reason(pair)]
         self.config, self.tokenizers, self.device = config, tokenizers, device
-        dev = config.data.dev
-        self.to, self.lang = (None, None) if dev == "none" else (tag_of(config, dev), target_of(config, dev))
+        self.to, self.lang = tag_of(config, corpus), target_of(config, corpus)
         self.report = f"{name}: {len(self.pairs)} of {len(pairs)} pairs" + (
             f", the loss without {len(self.pairs) - len(whole)} that have an empty side" if len(whole) < len(self.pairs) else ""
         )
@@ -77,6 +81,37 @@ class Validator:
             samples=samples[: self.config.train.validation.samples],
             seconds=time.perf_counter() - began,
             to=self.to,
+        )
+
+
+class Validators:
+    """All dev sets of a run: measured one after the other, judged together."""
+
+    def __init__(self, each: dict[str, Validator]) -> None:
+        self.each = each
+        self.pairs = [pair for one in each.values() for pair in one.pairs]
+        self.report = "; ".join(one.report for one in each.values())
+
+    @classmethod
+    def build(cls, dev: dict[str, list[Pair]], tokenizers: Tokenizers, *, config: Config, device: torch.device) -> Self:
+        """Of the pairs of each set."""
+        sets = config.data.dev_sets()
+        return cls({name: Validator(dev[name], sets[name], tokenizers, config=config, device=device, name=name) for name in sets})
+
+    def __call__(self, loss: LossOfBatch) -> Validation:
+        """Measure the model as it is now; of several sets each counts the same, however long it is."""
+        found = {name: validator(loss) for name, validator in self.each.items()}
+        if len(found) == 1:
+            return next(iter(found.values()))
+        scores = {metric: sum(one.scores[metric] for one in found.values()) / len(found) for metric in ("loss", "bleu", "chrf")}
+        return Validation(
+            loss=scores["loss"],
+            tokens=sum(one.tokens for one in found.values()),
+            scores=scores,
+            signatures={f"{name} {metric}": text for name, one in found.items() for metric, text in one.signatures.items()},
+            samples=[sample for one in found.values() for sample in one.samples],
+            seconds=sum(one.seconds for one in found.values()),
+            sets={name: one.scores for name, one in found.items()},
         )
 
 

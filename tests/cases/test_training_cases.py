@@ -238,7 +238,7 @@ def test_54_rotation_keeps_the_best(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     toy.write_corpus(tmp_path, train=20, dev=2, test=1)
     scripted = tiny.Scripted("bleu", [9.0, 1.0, 2.0, 3.0, 4.0, 5.0])
     scripted.report = ""  # type: ignore[attr-defined]
-    monkeypatch.setattr("mt.train.prepare.Validator", lambda *_, **__: scripted)
+    monkeypatch.setattr("mt.train.prepare.Validators.build", lambda *_, **__: scripted)
     train(toy.config(tmp_path, *toy.TINY, "train.max_updates=6", "train.keep=2", "train.save_every=1", "train.validation.every=1"))
     run = RunDir(tmp_path / "run")
     assert scripted.calls == 6

@@ -93,6 +93,39 @@ def test_both_directions_are_no_mistake(read) -> None:
     assert (ways(config), tags(config), warnings) == (["en-de", "de-en"], ("de", "en"), ())
 
 
+SEVERAL = "{german: {src: d.en, tgt: d.de}, french: {src: d.en, tgt: d.fr}}"
+
+
+def test_several_dev_sets_have_names_and_directions(read, folder: Path) -> None:
+    config, warnings = read(BOTH.replace("{src: d.en, tgt: d.fr}", SEVERAL), data=False)
+    assert [(name, tag_of(config, one), target_of(config, one)) for name, one in config.data.dev_sets().items()] == [
+        ("german", "de", "de"),
+        ("french", "fr", "fr"),
+    ]
+    assert warnings == ()
+    assert config.data.dev_sets()["french"].paths() == [folder / "d.en", folder / "d.fr"]
+    (folder / "again.yaml").write_text(dump(config), encoding="utf-8")
+    assert load(folder / "again.yaml").config == config
+    assert read(BOTH, data=False).config.data.dev_sets().keys() == {"d.en"}
+    assert read("", "data.dev=none").config.data.dev_sets() == {}
+
+
+@pytest.mark.parametrize(
+    ("dev", "problem"),
+    [
+        ("{german: {src: d.en, tgt: d.nl}}", "data.dev.german: goes to nl, but no training corpus does (they go to de, fr); "),
+        ("{german: {src: d.en, target: d.de}}", "data.dev.german.target: unknown key, did you mean `data.dev.german.tgt`?"),
+        ("{german: {src: d.en}}", "data.dev.german.tgt: is missing; add it"),
+        ("{german: {tsv: d.tsv, csv: d.csv}}", "data.dev.german.csv: does not go with tsv; remove one of the two"),
+        ("{src: d.en, target: d.de}", "data.dev.target: unknown key, did you mean `data.dev.tgt`?"),
+        ("{german: d.tsv}", "data.dev.german: unknown key; possible here: name, "),
+        ("{src: d.en, tgt: d.de, langs: {source: en, tgt: de}}", "data.dev.langs.source: unknown key, did you mean `data.dev.langs.src`?"),
+    ],
+)
+def test_what_is_wrong_with_a_dev_set_names_it(problems, dev: str, problem: str) -> None:
+    assert problems(BOTH.replace("{src: d.en, tgt: d.fr}", dev), data=False)[0].startswith(f"x.yaml:5: {problem}")
+
+
 def test_a_dev_set_in_another_language_is_doubted(read) -> None:
     text = "data: {train: [{src: a.en, tgt: a.de}], dev: {tsv: d.tsv, langs: {src: en, tgt: fr}}}"
     (warning,) = read(text, data=False).warnings

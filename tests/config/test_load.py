@@ -304,7 +304,10 @@ schedules = st.one_of(
     group({"kind": st.just("noam")}, factor=weights),
 )
 data_sections = group(
-    {"train": st.lists(corpora, min_size=1, max_size=3), "dev": corpora | st.just("none")},
+    {
+        "train": st.lists(corpora, min_size=1, max_size=3),
+        "dev": corpora | st.just("none") | st.dictionaries(st.sampled_from(["a", "2", "b c", "src"]), corpora, min_size=1),
+    },
     test=st.dictionaries(file_names.filter(lambda name: "\\" not in name), corpora, max_size=2),
 )
 train_sections = group(

@@ -56,4 +56,10 @@ def test_the_config_of_the_page_on_several_languages_loads(folder: Path) -> None
     config, warnings = load(path)
     assert warnings == ()
     assert tags(config) == ("de", "fr", "en")
-    assert [tag_of(config, corpus) for corpus in (config.data.dev, *config.data.test.values())] == ["de", "de", "fr", "en"]
+    assert [tag_of(config, corpus) for corpus in (*config.data.dev_sets().values(), *config.data.test.values())] == [
+        "de",
+        "fr",
+        "de",
+        "fr",
+        "en",
+    ]

@@ -22,7 +22,9 @@ data:
   - {src: ende.en, tgt: ende.de}
   - {src: enfr.en, tgt: enfr.fr}
   - {src: ende.de, tgt: ende.en, weight: 0.5}
-  dev: {src: dev.en, tgt: dev.fr}
+  dev:
+    french: {src: dev.en, tgt: dev.fr}
+    back: {src: dev.de, tgt: dev.en}
   test:
     german: {src: dev.en, tgt: dev.de}
     french: {src: dev.en, tgt: dev.fr}
@@ -68,7 +70,9 @@ def test_the_tag_decides_the_output(run: RunDir, src: str, to: str) -> None:
 def test_validation_and_test_sets_have_their_own_tags(run: RunDir) -> None:
     events = [json.loads(line) for line in run.journal.read_text(encoding="utf-8").splitlines()]
     validated = [event for event in events if event["event"] == "validated"]
-    assert validated[-1]["scores"]["bleu"] > 80
+    assert validated[-1]["sets"].keys() == {"french", "back"}
+    assert min(scores["bleu"] for scores in validated[-1]["sets"].values()) > 80
+    assert validated[-1]["scores"]["bleu"] == pytest.approx(sum(scores["bleu"] for scores in validated[-1]["sets"].values()) / 2)
     reports = json.loads((run.reports / "test.json").read_text(encoding="utf-8"))
     assert set(reports) == {"german", "french", "back"}
     assert min(report["metrics"][0]["score"] for report in reports.values()) > 80

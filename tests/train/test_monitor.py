@@ -111,6 +111,20 @@ def test_a_validation_is_a_line_with_its_samples(clock: Clock) -> None:  # noqa:
     ]
 
 
+def test_of_several_dev_sets_each_has_its_line(run: RunDir) -> None:
+    scores = {"loss": 1.5, "bleu": 20.0, "chrf": 41.0}
+    event = validated(10, samples=[], sets={"german": scores, "french": {**scores, "bleu": 30.0}})
+    stream, journal = io.StringIO(), Journal(run)
+    Console(total=None, minutes=None, stream=stream)(event)
+    assert stream.getvalue().splitlines()[1:] == [
+        "    german: loss 1.500, BLEU 20.00, chrF 41.00",
+        "    french: loss 1.500, BLEU 30.00, chrF 41.00",
+    ]
+    journal(event)
+    journal.close()
+    assert json.loads(run.journal.read_text(encoding="utf-8"))["sets"]["french"]["bleu"] == 30.0
+
+
 def test_a_loss_without_measure_does_not_overflow() -> None:
     stream = io.StringIO()
     Console(total=None, minutes=None, stream=stream)(validated(1, loss=1e6, samples=[]))

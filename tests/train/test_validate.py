@@ -14,7 +14,7 @@ from mt.evaluate.metrics import score
 from mt.formats.pairs import Pair
 from mt.model.loss import LossOfBatch
 from mt.model.transformer import Transformer
-from mt.train.validate import Validator, better, dev_batches
+from mt.train.validate import Validator, Validators, better, dev_batches
 from mt.translator import Translator
 from tests import toy
 from tests.train import tiny
@@ -37,7 +37,9 @@ def loss_of_batch(*, dropout: float = 0.0) -> LossOfBatch:
 
 
 def validator(dev: list[Pair], settings: Config | None = None) -> Validator:
-    return Validator(dev, toy.tokenizers(), config=settings or config(), device=tiny.CPU, name="valid.src")
+    settings = settings or config()
+    (corpus,) = settings.data.dev_sets().values()
+    return Validator(dev, corpus, toy.tokenizers(), config=settings, device=tiny.CPU, name="valid.src")
 
 
 def one_by_one(model: Transformer, dev: list[Pair]) -> tuple[float, int]:
@@ -109,6 +111,28 @@ def test_the_scores_are_those_of_real_translations() -> None:
         assert found.signatures[metric] == expected[metric].signature
     assert [(one.source, one.reference) for one in found.samples] == [(pair.src, pair.tgt) for pair in dev[:5]]
     assert [one.translation for one in found.samples] == translations[:5]
+
+
+def test_several_dev_sets_are_measured_each_and_judged_by_their_means() -> None:
+    """However long they are."""
+    loss, dev = loss_of_batch(), {"long": pairs(6), "short": pairs(2)[1:]}
+    data = {"train": [{"src": "a", "tgt": "b"}], "dev": {name: {"src": name, "tgt": "b"} for name in dev}}
+    settings = Config.model_validate({"data": data, "train": {"batch_tokens": 60, "validation": {"samples": 2}}})
+    together = Validators.build(dev, toy.tokenizers(), config=settings, device=tiny.CPU)
+    found, alone = together(loss), {name: validator(some)(loss) for name, some in dev.items()}
+    assert found.sets == {name: one.scores for name, one in alone.items()}
+    for metric in ("loss", "bleu", "chrf"):
+        assert found.scores[metric] == pytest.approx((alone["long"].scores[metric] + alone["short"].scores[metric]) / 2)
+    assert (found.loss, found.tokens) == (found.scores["loss"], alone["long"].tokens + alone["short"].tokens)
+    assert set(found.signatures) == {"long bleu", "long chrf", "short bleu", "short chrf"}
+    assert [one.source for one in found.samples] == [pair.src for pair in (*dev["long"][:2], *dev["short"])]
+    assert (len(together.pairs), together.report) == (7, "long: 6 of 6 pairs; short: 1 of 1 pairs")
+
+
+def test_one_dev_set_is_its_own_mean() -> None:
+    loss, one = loss_of_batch(), validator(pairs())
+    found, alone = Validators({"x": one})(loss), one(loss)
+    assert (found.scores, found.signatures, found.sets) == (alone.scores, alone.signatures, {})
 
 
 def test_the_model_trains_on_as_before() -> None:
