@@ -27,8 +27,9 @@ def judged(facts: CorpusFacts, exam: Examination, looks: list[Look], filters: Fi
     found = [*_files(facts, exam)]
     for (kind, side), spots in exam.spots.items():
         found.append(_finding(facts, kind, side, spots, exam.pairs if side is None else exam.lines[side]))
-    sample = len(exam.sample) < exam.sample.seen
-    found += [_finding(facts, look.kind, look.side, look.spots, look.of, sample=sample, telling=look.telling) for look in looks]
+    for look in looks:
+        sample = len(exam.sample) < exam.sample.seen or (look.of < len(exam.sample) and not look.telling)
+        found.append(_finding(facts, look.kind, look.side, look.spots, look.of, sample=sample, telling=look.telling))
     found = [finding for finding in found if finding.count]
     for flaw, spots in exam.reading.flaws.items():
         kind, more = ("columns", "") if flaw == COLUMNS else ("flawed", f"({flaw})")

@@ -411,3 +411,20 @@ def test_lines_in_another_language(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     found = examine(tmp_path, [*GOOD[:7], ("Si, nobody came there.", "Si, niemand kam hierher."), *GOOD[8:]])
     (finding,) = of_kind(found, "language")
     assert (finding.side, finding.count, places([finding])) == ("source", 1, ["train.en:8"])
+
+
+@pytest.mark.parametrize(("limit", "severity"), [("null", Severity.WARNING), ("0.95", Severity.WARNING), ("0.8", Severity.NOTE)])
+def test_another_language_is_never_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str, severity: Severity) -> None:
+    """However many lines, as it is a guess; a note where the filter drops all that the doctor finds."""
+
+    class Stub:
+        def __init__(self, *languages: str) -> None:
+            self.knows = languages.__contains__
+
+        def elsewhere(self, text: str, language: str) -> float:
+            return float(bool(text and language))
+
+    monkeypatch.setattr("mt.doctor.looks.Identifier", Stub)
+    found = of_kind(examine(tmp_path, pairs(2500), f"data.filters.languages={limit}"), "language")
+    assert [(finding.side, finding.severity) for finding in found] == [("source", severity), ("target", severity)]
+    assert all(finding.what.endswith("(in a sample)") for finding in found)
