@@ -21,7 +21,7 @@ from torch import Tensor, nn
 
 from mt.config.schema import ModelConfig
 from mt.errors import RunError
-from mt.files import sync
+from mt.files import NO_ROOM, sync
 from mt.rundir import PARTIAL, RunDir, read_object
 
 FORMAT = 1
@@ -29,6 +29,9 @@ FORMAT = 1
 
 TRAINING_ONLY = {"dropout", "attention_dropout", "gradient_checkpointing"}
 """Settings of the model that its translations do not depend on."""
+
+ANOTHER = "put it back, or remove this checkpoint and let the names in names.json stand for another"
+"""The cure for a checkpoint that is not whole."""
 
 Weights = Literal["raw", "ema"]
 
@@ -56,7 +59,9 @@ def save_checkpoint(
         sync(path.parent)
     except (OSError, RuntimeError, SafetensorError) as error:  # a full disk is an OSError to neither torch nor safetensors
         cure = "the checkpoints before it are whole: make room, then go on with --resume"
-        reason = getattr(error, "strerror", None) or f"is the disk full? {str(error).splitlines()[0]}"
+        if isinstance(error, OSError) and error.errno not in NO_ROOM:
+            cure = f"is {path.parent} a folder of yours?"
+        reason = getattr(error, "strerror", None) or f"is the disk full? {(str(error) or type(error).__name__).splitlines()[0]}"
         raise RunError(f"{path}: cannot be saved ({reason}); {cure}") from error
     finally:
         if old.exists() and not path.exists():
@@ -88,8 +93,10 @@ def due(steps: Sequence[int], *, every: int) -> list[int]:
 
 def read_state(path: Path) -> dict[str, Any]:
     """The state.json of a checkpoint. Raises RunError if it is missing, or of a version this program does not know."""
-    state = read_object(path / "state.json", cure="remove this checkpoint and let the names in names.json stand for another")
-    if state.get("format") != FORMAT:
+    state = read_object(path / "state.json", cure=ANOTHER)
+    if not isinstance(state.get("format"), int):
+        raise RunError(f"{path / 'state.json'}: is damaged; {ANOTHER}")
+    if state["format"] != FORMAT:
         raise RunError(f"{path}: written in format {state.get('format')}, this version of mt reads format {FORMAT}; update mt")
     return state
 
@@ -113,7 +120,7 @@ def read_weights(path: Path, which: Weights | None = None) -> dict[str, Tensor]:
     try:
         return load_file(file)
     except Exception as error:  # safetensors raises its own kinds, which say little about the file
-        raise RunError(f"{file}: cannot be read ({error})") from None
+        raise RunError(f"{file}: cannot be read ({error}); {ANOTHER}") from None
 
 
 def load_weights(model: nn.Module, weights: Mapping[str, Tensor], *, source: Path) -> None:
@@ -134,4 +141,4 @@ def read_trainer(path: Path) -> Any:
     try:
         return torch.load(file, map_location="cpu", weights_only=True)
     except Exception as error:  # zip, pickle and torch each raise their own kinds
-        raise RunError(f"{file}: cannot be read ({type(error).__name__}); the run cannot go on from this checkpoint") from None
+        raise RunError(f"{file}: cannot be read ({type(error).__name__}), so the run cannot go on from here; {ANOTHER}") from None

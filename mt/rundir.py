@@ -135,7 +135,8 @@ class RunDir:
         self.require()
         path = self.step(int(which)) if re.fullmatch("[0-9]{1,12}", which) else self.checkpoints / self.names().get(which, which)
         if which in ("", ".", "..") or path.parent != self.checkpoints or not (path / "state.json").exists():
-            there = ", ".join([*self.names(), *map(str, self.steps())]) or "none yet: let `mt train` reach its first validation"
+            names = [name for name, folder in self.names().items() if (self.checkpoints / folder / "state.json").exists()]
+            there = ", ".join([*names, *map(str, self.steps())]) or "none yet: let `mt train` reach its first validation"
             unjudged = which == "best" and "best" not in self.names() and "last" in self.names()
             cure = "; it was not validated yet, take its newest with --checkpoint last" if unjudged else ""
             raise RunError(f"{self.path}: no checkpoint {which!r}; there are: {there}{cure}")
@@ -157,6 +158,9 @@ class RunDir:
 
     def put_aside(self) -> None:
         """Move what is there out of the way of a new run; `put_back` settles what becomes of it."""
+        for left in (self.replacing, self.replaced):
+            if not left.is_dir():
+                left.unlink(missing_ok=True)
         self.replacing.mkdir()
         for path in self.entries():
             path.rename(self.replacing / path.name)
@@ -164,14 +168,14 @@ class RunDir:
 
     def put_back(self) -> None:
         """Settle what `put_aside` began, wherever it was killed: if the new run is whole the old one goes, else the old one comes back."""
-        if self.replaced.exists():
+        if self.replaced.is_dir():
             if self.config.exists():
                 shutil.rmtree(self.replaced)
                 return
             for path in self.entries():
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
             self.replaced.rename(self.replacing)
-        if self.replacing.exists():
+        if self.replacing.is_dir():
             for path in sorted(self.replacing.iterdir(), key=lambda path: path.name == self.config.name):
                 path.rename(self.path / path.name)
             self.replacing.rmdir()

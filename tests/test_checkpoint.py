@@ -112,11 +112,11 @@ def test_a_damaged_file_is_named(tmp_path: Path, name: str, harm: str) -> None:
     if harm != "missing":
         file.write_bytes(whole[: len(whole) // 2] if harm == "cut short" else b"")
     read: Any = {"model.safetensors": read_weights, "state.json": read_state, "trainer.pt": read_trainer}[name]
-    with pytest.raises(RunError, match="step-1"):
+    with pytest.raises(RunError, match="step-1/.*; put it back, or remove this checkpoint"):
         read(tmp_path / "step-1")
 
 
-@pytest.mark.parametrize("text", ["[" * 100_000, "[]", "5"], ids=["deep", "list", "number"])
+@pytest.mark.parametrize("text", ["[" * 100_000, "[]", "5", '{"format": "x"}'], ids=["deep", "list", "number", "format"])
 def test_a_state_that_is_no_object_is_damaged(tmp_path: Path, text: str) -> None:
     save(tmp_path / "step-1")
     (tmp_path / "step-1" / "state.json").write_text(text, encoding="utf-8")
@@ -202,6 +202,12 @@ def test_interrupted_while_it_takes_the_place_of_another_that_one_stays(tmp_path
         save(tmp_path / "step-1", weights={"a": torch.ones(1)})
     assert [path.name for path in tmp_path.iterdir()] == ["step-1"]
     assert equal(read_weights(tmp_path / "step-1"), WEIGHTS)
+
+
+def test_when_the_folder_is_none_the_cure_is_not_room(tmp_path: Path) -> None:
+    (tmp_path / "checkpoints").write_text("x", encoding="utf-8")
+    with pytest.raises(RunError, match=r"step-1: cannot be saved .Not a directory.; is .*/checkpoints a folder of yours\?"):
+        save(tmp_path / "checkpoints" / "step-1")
 
 
 @contextmanager

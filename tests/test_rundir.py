@@ -135,6 +135,23 @@ def test_a_run_whose_replacement_was_killed_is_put_back_by_whoever_asks_for_it(
     assert not run.is_torn()
 
 
+@pytest.mark.parametrize("name", ["replaced", "replacing"])
+def test_a_file_where_the_old_run_goes_is_not_in_the_way(run: RunDir, name: str) -> None:
+    run.set_names(best=add(run, 5))
+    (run.path / f"{name}{PARTIAL}").write_text("x", encoding="utf-8")
+    assert not run.is_torn()
+    run.put_aside()
+    run.put_back()
+    assert run.find("best") == run.step(5)
+
+
+def test_names_of_what_is_gone_are_not_offered(run: RunDir) -> None:
+    run.set_names(best=add(run, 5), last=add(run, 10))
+    (run.step(5) / "state.json").unlink()
+    with pytest.raises(RunError, match="no checkpoint 'best'; there are: last, 5, 10$"):
+        run.find("best")
+
+
 def test_while_its_replacement_is_prepared_a_run_is_in_use(run: RunDir, other: subprocess.Popen[bytes]) -> None:
     run.set_names(best=add(run, 5))
     run.put_aside()
@@ -148,6 +165,18 @@ def test_while_its_replacement_is_prepared_a_run_is_in_use(run: RunDir, other: s
 
 
 HOLD = "import sys; from mt.rundir import RunDir\nwith RunDir(sys.argv[1]).lock():\n    print(flush=True); input()"
+
+
+HOLD_OR_SAY = """
+import sys
+from mt.errors import RunError
+from mt.rundir import RunDir
+try:
+    with RunDir(sys.argv[1]).lock():
+        print("held", flush=True); sys.stdin.read()
+except RunError as error:
+    print(error, flush=True)
+"""
 
 
 @pytest.fixture
@@ -184,6 +213,18 @@ def test_a_run_in_use_is_refused_until_its_process_is_dead(run: RunDir, other: s
     assert run.lock_file.exists() == killed
     with run.lock():
         assert run.lock_file.read_text(encoding="utf-8") == str(os.getpid())
+
+
+def test_of_five_that_start_at_once_one_has_it(run: RunDir) -> None:
+    """The others say so in one line; as long as the one holds it, that is."""
+    command = [sys.executable, "-c", HOLD_OR_SAY, str(run.path)]
+    processes = [subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8") for _ in range(5)]
+    said = [process.stdout.readline().strip() for process in processes if process.stdout]
+    for process in processes:
+        process.communicate()
+    (owner,) = (process.pid for process, line in zip(processes, said, strict=True) if line == "held")
+    assert said.count(f"{run.path}: in use by process {owner}; wait for it, or give another --run-dir") == 4
+    assert not run.lock_file.exists()
 
 
 @pytest.mark.parametrize("left", [b"", b"\xffnot a number", b"1", b"%d" % os.getpid()], ids=["empty", "garbage", "alive", "own"])
