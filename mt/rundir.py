@@ -207,7 +207,8 @@ class RunDir:
             except BlockingIOError:
                 owner = file.read(20).decode("ascii", "replace")
                 file.close()
-                raise RunError(f"{self.path}: in use by process {owner}; wait for it, or give another --run-dir") from None
+                who = f"process {owner}" if owner.isdecimal() else "another process"  # it has not written its number yet
+                raise RunError(f"{self.path}: in use by {who}; wait for it, or give another --run-dir") from None
             with suppress(FileNotFoundError):
                 if os.path.samestat(os.fstat(file.fileno()), os.stat(self.lock_file)):
                     return file
