@@ -24,8 +24,9 @@ _DIGIT = re.compile(r"\d")
 _DIGITS = bytes(range(ord("0"), ord("9") + 1))
 _SYMBOLS = bytes(byte for byte in range(128) if unicodedata.category(chr(byte))[0] in "PS")
 _NO_WORD = re.compile(r"[^\w\s]|_")
-# Not TAB, LF, CR. U+FFFD stands for bytes that could not be decoded; U+FFFE, U+FFFF, U+FDD0 to U+FDEF are no characters at all.
-_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ue000-\uf8ff\ufdd0-\ufdef\ufffd-\uffff\U000f0000-\U0010ffff]")
+# Not TAB, LF, CR. U+FFFD stands for undecodable bytes; the last two of each plane and U+FDD0 to U+FDEF are no characters at all.
+_LAST = "".join(chr(plane + last) for plane in range(0x10000, 0xF0000, 0x10000) for last in (0xFFFE, 0xFFFF))
+_CONTROL = re.compile(f"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ue000-\uf8ff\ufdd0-\ufdef\ufffd-\uffff\U000f0000-\U0010ffff{_LAST}]")
 
 
 class _Symbols(dict[str, bool]):

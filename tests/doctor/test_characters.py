@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from mt.clean.traits import has_control
 from mt.doctor.characters import census
+from mt.doctor.kinds import WORDS
 
 TEXTS = [
     "Für Änderungen: größer, süß, Übermaß.",
@@ -54,6 +58,17 @@ def test_utf8_read_as_another_encoding(text: str, encoding: str) -> None:
 @pytest.mark.parametrize("text", TRUE)
 def test_what_may_be_meant_is_left_alone(text: str) -> None:
     assert "mojibake" not in found(text)
+
+
+@given(
+    text=st.text(
+        st.characters(exclude_categories=["Cs"]) | st.sampled_from("\0\x07\x85\ufdd0\U0003fffe\uffff\ue000\U00100000\ufffd"), max_size=4
+    )
+)
+def test_the_filter_drops_all_that_the_doctor_says_it_would(text: str) -> None:
+    kinds = {kind for kind, words in WORDS.items() if words.setting == "control: true"}
+    assert "control" in kinds
+    assert has_control(text) or not found(f"x{text}x") & kinds
 
 
 def test_windows_1252_read_as_latin_1() -> None:
