@@ -14,8 +14,10 @@ import numpy as np
 from mt.errors import TokenizerError
 from mt.tokenizer.spm import plain
 
-SAMPLE_LINES = 1_000_000
+SAMPLE_LINES = 500_000
 """Most corpus lines a tokenizer is trained on; of a larger corpus it is a uniform sample."""
+SAMPLE_BYTES = 100_000_000
+"""Most bytes of text likewise: sentencepiece takes about five times as much memory."""
 
 BLOCK = 4096  # items that are drawn for at once
 HOLE = "\0"  # sentencepiece gives NUL no piece and puts none across it: it stands for characters that are left out
@@ -29,12 +31,19 @@ class Texts:
 
     def __init__(self, lines: Iterable[Sequence[str]] = ()) -> None:
         self.packed: list[bytes] = []
+        self.bytes = 0
         for line in lines:
             self.append(line)
 
     def append(self, line: Sequence[str]) -> None:
         """Add the texts of a line."""
         self.packed.append("\n".join(line).encode("utf-8"))
+        self.bytes += len(self.packed[-1])
+
+    def keep(self, places: Sequence[int]) -> None:
+        """Leave out the lines at all other places."""
+        self.packed = [self.packed[place] for place in places]
+        self.bytes = sum(map(len, self.packed))
 
     def __iter__(self) -> Iterator[str]:
         for line in self.packed:
@@ -60,7 +69,7 @@ class Excerpt:
 
 
 def excerpt(items: Iterable[Item], line_of: Callable[[Item], Line | None], *, max_bytes: int, seed: int) -> Excerpt:
-    """Up to SAMPLE_LINES of the lines that have text and no text above `max_bytes`, each equally likely: those of the least hashes.
+    """The lines that have text and no text above `max_bytes`, or as many as SAMPLE_LINES and SAMPLE_BYTES allow: those of the least hashes.
 
     `line_of` makes the line of an item, None if it has none; of a large corpus it is asked about few items more than are taken.
     Raises TokenizerError where nothing is left.
@@ -73,9 +82,9 @@ def excerpt(items: Iterable[Item], line_of: Callable[[Item], Line | None], *, ma
         for item, number in zip(block, hashes.random_raw(len(block)).tolist(), strict=True):
             if number < limit and _take(found, line_of(item), max_bytes=max_bytes):
                 taken.append(number)
-        if len(taken) > SAMPLE_LINES + SAMPLE_LINES // 4:
+        if _too_many(found, slack=0.25):
             limit = _shrink(found, taken)
-    if len(taken) > SAMPLE_LINES:
+    if _too_many(found):
         _shrink(found, taken)
     if not taken:
         raise TokenizerError(_nothing(found, max_bytes))
@@ -97,13 +106,21 @@ def _take(found: Excerpt, line: Line | None, *, max_bytes: int) -> bool:
     return True
 
 
+def _too_many(found: Excerpt, *, slack: float = 0.0) -> bool:
+    lines, size = len(found.texts), found.texts.bytes
+    return lines > SAMPLE_LINES * (1 + slack) or (lines > 1 and size > SAMPLE_BYTES * (1 + slack))
+
+
 def _shrink(found: Excerpt, taken: list[int]) -> int:
-    """Keep the SAMPLE_LINES lines of the least hashes, in their order; the least hash that is not among them."""
+    """Keep as many lines as are allowed, at least one, those of the least hashes, in their order; the least hash that is not among them."""
     hashes = np.array(taken, dtype=np.uint64)
-    limit = np.partition(hashes, SAMPLE_LINES)[SAMPLE_LINES]
+    order = np.argsort(hashes)
+    sizes = np.array([len(line) for line in found.texts.packed])
+    allowed = int(np.searchsorted(np.cumsum(sizes[order]), SAMPLE_BYTES, side="right"))
+    limit = hashes[order[max(1, min(SAMPLE_LINES, allowed))]]
     kept = np.flatnonzero(hashes < limit).tolist()
     taken[:] = hashes[kept].tolist()
-    found.texts.packed = [found.texts.packed[i] for i in kept]
+    found.texts.keep(kept)
     found.sampled = True
     return int(limit)
 

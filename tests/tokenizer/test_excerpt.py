@@ -11,9 +11,10 @@ from mt.tokenizer import excerpt as excerpts
 from mt.tokenizer.excerpt import Excerpt, Texts, excerpt
 
 
-def taken(items: Sequence[str | Sequence[str]], *, most: int, seed: int = 1, block: int = 7) -> Excerpt:
+def taken(items: Sequence[str | Sequence[str]], *, most: int = 400, most_bytes: int = 10_000, seed: int = 1, block: int = 7) -> Excerpt:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(excerpts, "SAMPLE_LINES", most)
+        patch.setattr(excerpts, "SAMPLE_BYTES", most_bytes)
         patch.setattr(excerpts, "BLOCK", block)
         return excerpt(items, lambda item: item, max_bytes=100, seed=seed)
 
@@ -40,6 +41,15 @@ def test_the_sample_is_that_of_the_seed_however_it_is_read() -> None:
 def test_a_smaller_sample_is_part_of_a_larger_one() -> None:
     """Those of the least hashes: what was thrown away on the way does not matter."""
     assert set(taken(LINES, most=20).texts) < set(taken(LINES, most=100).texts)
+
+
+def test_long_lines_make_a_smaller_sample() -> None:
+    """Of the least hashes as many as the bytes allow, however it is read; but one line is better than none."""
+    one = taken(LINES, most_bytes=200)
+    assert 180 < sum(map(len, one.texts)) <= 200
+    assert [*taken(LINES, most_bytes=200, block=1000).texts] == [*one.texts]
+    assert set(one.texts) < set(taken(LINES, most=50).texts)
+    assert len(taken(LINES, most_bytes=3).texts) == len(taken(LINES[:1], most_bytes=3).texts) == 1
 
 
 def test_up_to_the_sample_size_nothing_is_lost() -> None:
