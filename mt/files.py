@@ -14,7 +14,7 @@ import re
 import secrets
 import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from difflib import get_close_matches
 from pathlib import Path
@@ -86,7 +86,7 @@ def read_whole(stream: BinaryIO, name: str, *, max_bytes: int) -> bytes:
     return bytes(data)
 
 
-def read_lines(path: str | Path, *, max_bytes: int = MAX_LINE_BYTES) -> Iterator[str]:
+def read_lines(path: str | Path, *, max_bytes: int = MAX_LINE_BYTES) -> Generator[str]:
     """The lines of a UTF-8 file, without their ends, decompressed as by `open_binary`; see `decode_lines`."""
     with open_binary(path) as stream:
         yield from decode_lines(stream, str(path), max_bytes=max_bytes)

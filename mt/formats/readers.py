@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from itertools import islice, zip_longest
 from pathlib import Path
 from typing import assert_never
@@ -99,14 +100,15 @@ def read_text(src: Path, tgt: Path) -> Iterator[Pair]:
 
     Raises DataError with both counts when one file has more lines: after the last common line, before anything else.
     """
-    lines = zip_longest(read_lines(src), read_lines(tgt))
-    for number, (src_line, tgt_line) in enumerate(lines, 1):
-        if src_line is None or tgt_line is None:
-            shorter, longer = number - 1, number + sum(1 for _ in lines)
-            src_count, tgt_count = (shorter, longer) if src_line is None else (longer, shorter)
-            counts = f"{src} has {counted(src_count, 'line')}, {tgt} has {tgt_count}"
-            raise DataError(f"{counts}: line n of one must translate line n of the other")
-        yield Pair(src_line.replace("\t", " "), tgt_line.replace("\t", " "), f"{src.name}:{number}")
+    with closing(read_lines(src)) as src_lines, closing(read_lines(tgt)) as tgt_lines:  # at once, also where the other side is broken
+        lines = zip_longest(src_lines, tgt_lines)
+        for number, (src_line, tgt_line) in enumerate(lines, 1):
+            if src_line is None or tgt_line is None:
+                shorter, longer = number - 1, number + sum(1 for _ in lines)
+                src_count, tgt_count = (shorter, longer) if src_line is None else (longer, shorter)
+                counts = f"{src} has {counted(src_count, 'line')}, {tgt} has {tgt_count}"
+                raise DataError(f"{counts}: line n of one must translate line n of the other")
+            yield Pair(src_line.replace("\t", " "), tgt_line.replace("\t", " "), f"{src.name}:{number}")
 
 
 def read_jsonl(path: Path, *, fields: Fields | None = None, langs: Langs | None = None) -> Iterator[Pair]:

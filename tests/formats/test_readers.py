@@ -5,6 +5,7 @@ import csv
 import gzip
 import json
 import lzma
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -157,6 +158,17 @@ def test_different_line_counts_are_both_told(folder: Path, counts: tuple[int, in
 
 
 # ── TSV ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="this system does not tell which files are open")
+def test_where_one_side_is_broken_the_other_is_closed_at_once(tmp_path: Path) -> None:
+    (tmp_path / "x.en").write_bytes(b"a\n\xff\n")
+    write(tmp_path / "x.de", "a", "b", "c")
+    with pytest.raises(DataError, match="0xFF") as caught:
+        list(read_pairs(TextFiles(src=tmp_path / "x.en", tgt=tmp_path / "x.de")))
+    open_files = {os.path.realpath(handle) for handle in Path("/proc/self/fd").iterdir()}
+    assert caught.value.__traceback__  # what it holds is still there
+    assert not [file for file in open_files if file.startswith(str(tmp_path))]
 
 
 def test_columns_choose_and_order_the_sides(tmp_path: Path) -> None:
