@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from mt.errors import RunError
 from mt.rundir import RunDir
 from mt.train import monitor
 from mt.train.events import Ended, Sample, Saved, Update, Validated
@@ -218,6 +219,14 @@ def test_what_is_no_number_is_still_json(run: RunDir) -> None:
 
     update, validation = (json.loads(line, parse_constant=refuse) for line in run.journal.read_text(encoding="utf-8").splitlines())
     assert (update["loss"], update["norm"], validation["loss"], validation["scores"]["loss"]) == ("nan", "inf", "nan", "nan")
+
+
+def test_a_full_disk_names_the_journal(run: RunDir) -> None:
+    run.journal.symlink_to("/dev/full")
+    journal = Journal(run)
+    for use in (lambda: journal(made(1)), journal.close):
+        with pytest.raises(RunError, match=r"journal.jsonl: cannot be written .no space left on device.; make room, then go on"):
+            use()
 
 
 # ── tensorboard ─────────────────────────────────────────────────────────────────────────────────────────────────────
