@@ -27,6 +27,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from mt.config.dialect import text_of
 from mt.errors import RunError
 from mt.files import write_atomic
 
@@ -124,6 +125,8 @@ class RunDir:
 
     def require(self) -> None:
         """Raise RunError if this is no run; one that was being replaced when its process was killed is put back first."""
+        if text_of(str(self.path)) is None:
+            raise RunError(f"{self.path}: the name of this path is not UTF-8; rename the folder")
         if self.is_torn():
             with self.lock():
                 self.put_back()

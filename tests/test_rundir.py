@@ -83,6 +83,13 @@ def test_find_before_the_first_checkpoint_and_in_what_is_no_run(run: RunDir, tmp
         RunDir(tmp_path).find("best")
 
 
+def test_a_run_whose_name_is_not_utf8_is_refused(run: RunDir) -> None:
+    """The libraries that read its files could not open them."""
+    moved = run.path.rename(run.path.with_name(os.fsdecode(b"caf\xe9")))
+    with pytest.raises(RunError, match="the name of this path is not UTF-8; rename the folder"):
+        RunDir(moved).find("last")
+
+
 def test_what_is_half_written_is_cleared_and_nothing_else(run: RunDir) -> None:
     kept = add(run, 5)
     (run.checkpoints / f"step-00000010{PARTIAL}").mkdir()
