@@ -3,6 +3,7 @@
     MTError
      ├─ ConfigError      a setting: names file, line, key and cure, one line per problem
      ├─ DataError        a corpus or an input: names file and line, like a compiler
+     │   └─ EmptyError   there are no pairs in a corpus
      ├─ TokenizerError   a tokenizer that cannot be trained or loaded
      ├─ RunError         a run directory or checkpoint: missing, locked, changed, of another version
      ├─ TrainError       training that cannot go on
