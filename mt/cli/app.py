@@ -21,7 +21,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
-from typing import Annotated, NoReturn, TextIO
+from typing import Annotated, Any, NoReturn, TextIO
 
 import typer
 
@@ -30,6 +30,11 @@ from mt.cli import config_command, data_command, eval_command, train_command, tr
 from mt.cli.usage import Command
 from mt.errors import MTError
 from mt.files import NO_ROOM
+
+POSITIONAL: Any = {"context_settings": {"allow_extra_args": True}}
+"""Of commands that ask what a bare file name is, instead of giving their usage."""
+PATH_PROBLEMS = frozenset((errno.EACCES, errno.EPERM, errno.ELOOP, errno.ENAMETOOLONG))
+"""Codes of an OSError that is no fault if it names a file, wherever it comes from."""
 
 app = typer.Typer(
     help="Train, run and judge machine-translation models: two text files in, translations and honest scores out.",
@@ -41,8 +46,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,  # a fault keeps Python's own traceback, without the values of variables (they may be corpus text)
 )
 app.command("train", cls=Command, short_help="Go from raw text to a trained run, with its scores.")(train_command.train)
-app.command("translate", short_help="Translate text with a trained run: N lines in, N lines out.")(translate_command.translate)
-app.command("eval", short_help="Score a run or a file of translations: BLEU, chrF, TER.")(eval_command.eval_)
+app.command("translate", **POSITIONAL, short_help="Translate text with a run: N lines in, N lines out.")(translate_command.translate)
+app.command("eval", **POSITIONAL, short_help="Score a run or a file of translations: BLEU, chrF, TER.")(eval_command.eval_)
 app.add_typer(data_command.data_app, name="data")
 app.add_typer(config_command.config_app, name="config")
 
@@ -81,7 +86,7 @@ def main() -> None:
         if error.errno == errno.EBADF and not _open_for_writing(sys.stdout):
             _silence_stdout()
             _end_with("<stdout>: is not open for writing; give --output FILE, or redirect it with > FILE")
-        if error.errno not in NO_ROOM:
+        if error.errno not in NO_ROOM and not (error.errno in PATH_PROBLEMS and error.filename):
             raise
         _silence_stdout()
         _end_with(f"{error.filename or 'cannot write'}: {os.strerror(error.errno).lower()}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from collections.abc import Iterator
@@ -32,8 +33,12 @@ def check(
     tgt: Annotated[Path | None, typer.Option(metavar="FILE", help="Its target side.")] = None,
     langs: Annotated[str | None, typer.Option(metavar="en-de", help="Its languages.  [default: by the files' suffixes]")] = None,
     model: Annotated[Path | None, typer.Option(metavar="RUN", help="Ask this run's tokenizer, instead of one made from a sample.")] = None,
-    json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write all as JSON; - prints nothing else.")] = None,
-    html_file: Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write a page with examples; - as above.")] = None,
+    json_file: Annotated[
+        Path | None, typer.Option("--json", readable=False, metavar="FILE", help="Write all as JSON; - prints nothing else.")
+    ] = None,
+    html_file: Annotated[
+        Path | None, typer.Option("--html", readable=False, metavar="FILE", help="Write a page with examples; - as above.")
+    ] = None,
     fix: Annotated[
         Path | None, typer.Option(metavar="PREFIX", help="Write a clean copy of the training data, and what was left out.")
     ] = None,
@@ -124,9 +129,9 @@ def _places_to_write(settings: Config, json_file: Path | None, html_file: Path |
     for path in (json_file, html_file, fix):
         if path and path != DASH and not path.parent.is_dir():
             raise DataError(f"{path}: there is no folder {path.parent}")
-    read = {path.resolve() for path in inputs(settings)}
+    read = {os.path.realpath(path) for path in inputs(settings)}
     for path in (json_file, html_file):
-        if path and path.resolve() in read:
+        if path and os.path.realpath(path) in read:
             raise DataError(f"{path}: would be written over, but is one of the files to check; give another name")
     if fix:
         refuse_overwriting(settings, fix)

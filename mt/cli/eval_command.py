@@ -44,11 +44,17 @@ class System(NamedTuple):
 
 
 def eval_(
-    positional: Annotated[list[str] | None, typer.Argument(hidden=True, metavar="")] = None,
-    model: Annotated[Path | None, typer.Option(metavar="RUN", help="Run directory: translate --src with it, then score.")] = None,
-    src: Annotated[Path | None, typer.Option(metavar="FILE", help="Source text for --model, raw, also compressed.")] = None,
-    hyp: Annotated[Path | None, typer.Option(metavar="FILE", help="Translations to score, detokenised; - reads them from a pipe.")] = None,
-    ref: Annotated[list[Path] | None, typer.Option(metavar="FILE", help="References, raw; repeat it for several per line.")] = None,
+    context: typer.Context,
+    model: Annotated[
+        Path | None, typer.Option(readable=False, metavar="RUN", help="Run directory: translate --src with it, then score.")
+    ] = None,
+    src: Annotated[Path | None, typer.Option(readable=False, metavar="FILE", help="Source text for --model, raw, also compressed.")] = None,
+    hyp: Annotated[
+        Path | None, typer.Option(readable=False, metavar="FILE", help="Translations to score, detokenised; - reads them from a pipe.")
+    ] = None,
+    ref: Annotated[
+        list[Path] | None, typer.Option(readable=False, metavar="FILE", help="References, raw; repeat it for several per line.")
+    ] = None,
     test: Annotated[list[str] | None, typer.Option(metavar="NAME:SRC:REF", help="A further test set for --model; can be repeated.")] = None,
     metrics: Annotated[str, typer.Option(metavar="LIST", help="Which scores, separated by commas.")] = "bleu,chrf,ter",
     checkpoint: Annotated[str | None, typer.Option(metavar="best|last|STEP", help="Checkpoint of --model.  [default: best]")] = None,
@@ -63,7 +69,9 @@ def eval_(
     ] = None,
     tokenize: Annotated[str | None, typer.Option(metavar="NAME", help="BLEU's tokenizer, by sacreBLEU's name.")] = None,
     lowercase: Annotated[bool, typer.Option("--lowercase", help="Ignore case in BLEU and chrF.")] = False,
-    json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the scores, unrounded, here too.")] = None,
+    json_file: Annotated[
+        Path | None, typer.Option("--json", readable=False, metavar="FILE", help="Write the scores, unrounded, here too.")
+    ] = None,
 ) -> None:
     """Score a run (--model RUN --src FILE) or a file of translations (--hyp FILE) against references (--ref FILE).
 
@@ -76,8 +84,8 @@ def eval_(
 
     mt eval --hyp out.de --ref test.de --json scores.json
     """
-    if positional:
-        raise MTError(f"{positional[0]}: say what it is: --hyp FILE (translations), --ref FILE (references), or --src FILE for --model")
+    if context.args:
+        raise MTError(f"{context.args[0]}: say what it is: --hyp FILE (translations), --ref FILE (references), or --src FILE for --model")
     for_model = {"src": src, "test": test, "checkpoint": checkpoint, "to": to, "beam": beam, "precision": precision, "weights": weights}
     _refuse_contradictions(model=model, hyp=hyp, ref=ref, for_model=for_model)
     sets = ([EvalSet("", src, ref)] if ref else []) + _named_sets(test or [])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -36,7 +37,7 @@ def train(
 
     if resume and overwrite:
         raise ConfigError("--resume goes on with a run, --overwrite replaces it: give one of them")
-    changes = [*(overrides or ()), *([f"run_dir={json.dumps(str(run_dir.resolve()), ensure_ascii=False)}"] if run_dir else [])]
+    changes = [*(overrides or ()), *([f"run_dir={json.dumps(os.path.realpath(run_dir), ensure_ascii=False)}"] if run_dir else [])]
     loaded = load(config, changes)
     for warning in loaded.warnings:
         say(f"warning: {warning}")

@@ -32,12 +32,16 @@ class Format(StrEnum):
 
 
 def translate(
-    model: Annotated[Path, typer.Option(metavar="RUN", help="Run directory that `mt train` wrote.")],
-    positional: Annotated[list[str] | None, typer.Argument(hidden=True, metavar="")] = None,
+    context: typer.Context,
+    model: Annotated[Path, typer.Option(readable=False, metavar="RUN", help="Run directory that `mt train` wrote.")],
     checkpoint: Annotated[str, typer.Option(metavar="best|last|STEP", help="Which of the run's checkpoints.")] = "best",
     to: Annotated[str | None, typer.Option(metavar="LANG", help="Target language, for a model that has several.")] = None,
-    input_file: Annotated[Path, typer.Option("--input", metavar="FILE", help="Text or document, also compressed; - is stdin.")] = DASH,
-    output_file: Annotated[Path, typer.Option("--output", metavar="FILE", help="Appears whole or not at all; - is stdout.")] = DASH,
+    input_file: Annotated[
+        Path, typer.Option("--input", readable=False, metavar="FILE", help="Text or document, also compressed; - is stdin.")
+    ] = DASH,
+    output_file: Annotated[
+        Path, typer.Option("--output", readable=False, metavar="FILE", help="Appears whole or not at all; - is stdout.")
+    ] = DASH,
     beam: Annotated[int | None, typer.Option(min=1, metavar="N", help="Beam width; 1 is greedy.  [default: the run's]")] = None,
     greedy: Annotated[bool, typer.Option("--greedy", help="The same as --beam 1.")] = False,
     sample: Annotated[bool, typer.Option("--sample", help="Draw at random instead of searching for the best.")] = False,
@@ -78,8 +82,8 @@ def translate(
 
     mt translate --model runs/demo --input app.po --output app.de.po
     """
-    if positional:
-        raise MTError(f"{positional[0]}: a file goes behind its option: --input {positional[0]}")
+    if context.args:
+        raise MTError(f"{context.args[0]}: a file goes behind its option: --input {context.args[0]}")
     sampling = {"--temperature": temperature, "--top-k": top_k, "--top-p": top_p, "--seed": seed}
     refuse_contradictions(beam=beam, greedy=greedy, sample=sample, sampling=sampling, n_best=n_best)
     if length_penalty is not None and not 0 <= length_penalty <= MAX_LENGTH_PENALTY:  # NaN is refused too, which typer's bounds let through

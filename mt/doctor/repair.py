@@ -173,9 +173,9 @@ def refuse_overwriting(config: Config, prefix: Path) -> None:
         raise DataError(f"--fix {prefix}: is a folder; give the beginning of names in it, as in {prefix / 'clean'}")
     train = [named for named in named_corpora(config) if named.role == "train"]
     paths = [path for named in train for path in paths_of(prefix, named, several=len(train) > 1)]
-    read = {path.resolve() for path in inputs(config)}
+    read = {os.path.realpath(path) for path in inputs(config)}
     for path in (*paths, dropped_file(prefix)):
-        if path.resolve() in read:
+        if os.path.realpath(path) in read:
             raise DataError(f"--fix {prefix}: would write over {path}, which is read; give another prefix")
         if path.exists():
             raise DataError(f"--fix {prefix}: {path} is there already; remove it, or give another prefix")

@@ -137,6 +137,30 @@ def test_a_full_disk_is_one_line(number: int, name: str, said: str) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (2, "", f"{said}: {os.strerror(number).lower()}\n")
 
 
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EPERM, errno.ELOOP, errno.ENAMETOOLONG])
+def test_a_path_that_the_system_refuses_is_one_line(number: int) -> None:
+    done = run(f"raise OSError({number}, 'x', 'runs/demo')")
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"runs/demo: {os.strerror(number).lower()}\n")
+    assert run(f"raise OSError({number}, 'x')").returncode == 1
+
+
+@pytest.mark.parametrize(
+    "words", ["train --config x.yaml --run-dir", "translate --model", "data check --tgt x --src", "eval --ref x --hyp"]
+)
+def test_paths_that_cannot_be_are_one_line(tmp_path: Path, words: str) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    (tmp_path / "x").write_text("x\n", encoding="utf-8")
+    (tmp_path / "x.yaml").write_text("data: {train: [{src: x, tgt: x}], dev: none}", encoding="utf-8")
+    for path in "loop", "n" * 256:
+        command = [sys.executable, "-m", "mt", *words.split(), path]
+        here = os.environ | {"PYTHONPATH": os.getcwd()}
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, encoding="utf-8", input="", env=here)
+        assert (done.returncode, done.stdout) == (2, ""), done.stderr
+        *warnings, said = done.stderr.splitlines()
+        assert path in said
+        assert all(line.startswith("warning: ") for line in warnings)
+
+
 def test_other_errors_of_the_system_stay_faults() -> None:
     done = run("raise OSError(5, 'x')")
     assert (done.returncode, done.stderr.splitlines()[-1]) == (1, "OSError: [Errno 5] x")

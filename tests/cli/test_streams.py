@@ -172,6 +172,16 @@ def test_an_input_is_not_written_over_by_any_name(tmp_path: Path, monkeypatch: p
         refuse_same(output, one, Path("/dev/null"), tmp_path / "missing", tmp_path / "folder")
 
 
+def test_outputs_need_not_be_readable(run: RunDir, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source, output = tmp_path / "in", tmp_path / "out"
+    toy.write_lines(source, ["bage ."])
+    monkeypatch.setattr(os, "access", lambda path, mode: path == source or mode != os.R_OK)  # root may read everything
+    for words in ("translate", "--model", run.path, "--input", source, "--output"), ("eval", "--hyp", source, "--ref", source, "--json"):
+        output.write_bytes(b"old")
+        assert mt(*words, output).code == 0
+        assert output.read_bytes() != b"old"
+
+
 def test_a_closed_stdout_is_told_before_the_work() -> None:
     done = process("translate", "--model", "missing", shell=">&-")
     assert (done.returncode, done.stderr) == (2, b"<stdout>: is closed; give --output FILE\n")

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from mt.config.schema import DecodeConfig
 from mt.decode.beam import beam_search
-from mt.decode.engine import Beam, Engine, ModelStep, Sampling
+from mt.decode.engine import Beam, Engine, ModelStep, Sampling, enough_memory
 from mt.decode.step import Hypothesis, Suppress
 from mt.errors import DecodeError
 from mt.model.transformer import Transformer
@@ -188,3 +188,16 @@ def test_a_config_decides_the_beam() -> None:
 def test_settings_that_cannot_be_met_are_refused_for_greedy_search_too(settings: dict[str, float], message: str) -> None:
     with pytest.raises(DecodeError, match=message):
         search(SOURCES[:1], Beam(**settings))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("said", ["CUDA out of memory. Tried to allocate", "DefaultCPUAllocator: can't allocate memory: you tried"])
+def test_too_little_memory_is_told_with_its_cure(said: str) -> None:
+    with pytest.raises(DecodeError, match="too little memory for a batch of 7 sentences: give a smaller --batch-tokens"), enough_memory(7):
+        raise RuntimeError(said)
+    with pytest.raises(RuntimeError, match="shapes"), enough_memory(7):
+        raise RuntimeError("shapes do not fit")
+
+
+def test_a_beam_that_nobody_can_mean() -> None:
+    with pytest.raises(DecodeError, match="^beam 1000000000: give a width from 1"):
+        Beam(width=10**9)

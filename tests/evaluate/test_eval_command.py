@@ -19,7 +19,7 @@ from mt.errors import MTError
 from mt.evaluate.metrics import score
 
 APP = typer.Typer()
-APP.command("eval")(eval_)
+APP.command("eval", context_settings={"allow_extra_args": True})(eval_)
 
 REFERENCE = ["The small fox runs over the hill.", "Two birds sing in the old tree.", "She set the cup on a table."]
 OUTPUT = ["The small fox runs over the hill.", "Two birds sang in the old tree.", "She puts the cup on the table."]
