@@ -95,6 +95,7 @@ def translate(
         from mt.formats.exchange import Kind, kind_of, open_document
 
         name = "<stdin>" if input_file == DASH else str(input_file)
+        talking = input_file == DASH and sys.stdin.isatty()  # asked before a packed document is read, and stdin closed with it
         document = open_document(source(), name, kind) if kind else None
         from mt.config.directions import sources
         from mt.decode.engine import Beam, Sampling
@@ -113,7 +114,6 @@ def translate(
                 top_p=1.0 if top_p is None else top_p,
                 length_penalty=settings.length_penalty,
             )
-        talking = input_file == DASH and sys.stdin.isatty()
         search = partial(
             translator.stream,
             to=to,

@@ -119,6 +119,14 @@ def test_packed_hypotheses_on_stdin(tmp_path: Path) -> None:
     assert mt(*words, stdin=gzip.compress(text)).out == mt(*words, stdin=text).out != b""
 
 
+def test_a_packed_document_on_stdin(run: RunDir) -> None:
+    catalogue = b'msgid ""\nmsgstr "Content-Type: text/plain; charset=UTF-8\\n"\n\nmsgid "bage"\nmsgstr ""\n'
+    words = ("translate", "--model", run.path, "--input-format", "po")
+    packed = mt(*words, stdin=gzip.compress(catalogue))
+    assert packed == mt(*words, stdin=catalogue)
+    assert packed.code == 0
+
+
 def test_broken_packed_stdin_is_named(run: RunDir) -> None:
     done = mt("translate", "--model", run.path, stdin=gzip.compress(b"bage .\n")[:-4])
     assert (done.code, done.err) == (2, ["<stdin>: the compressed file ends too early; copy or download it again"])
