@@ -87,7 +87,7 @@ def fill_in(
 
     def counted(units: Iterator[Unit]) -> Iterator[Unit]:
         for unit in units:
-            counts.update(units=1, new=unit.filled, old=not unit.wanted)
+            counts.update(units=1, new=int(unit.filled), old=int(not unit.wanted))
             yield unit
 
     units = counted(translated(document.units(sources, tgt, retranslate=retranslate), texts))
