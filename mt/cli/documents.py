@@ -73,6 +73,7 @@ def fill_in(
 ) -> None:
     """Translate what has no translation, and write the document, or a table of its units. What was done is said on stderr."""
     from mt.formats.exchange import table, translated
+    from mt.formats.pairs import counted
 
     places: deque[str] = deque()
     counts: Counter[str] = Counter()
@@ -85,13 +86,13 @@ def fill_in(
 
         yield from (found.text for found in warned(search(bare()), places=iter(places.popleft, None)))
 
-    def counted(units: Iterator[Unit]) -> Iterator[Unit]:
+    def tallied(units: Iterator[Unit]) -> Iterator[Unit]:
         for unit in units:
-            counts.update(units=1, new=int(unit.filled), old=int(not unit.wanted))
+            counts.update(units=1, new=int(unit.filled), old=int(not unit.wanted and unit.target != ""))
             yield unit
 
-    units = counted(translated(document.units(sources, tgt, retranslate=retranslate), texts))
+    units = tallied(translated(document.units(sources, tgt, retranslate=retranslate), texts))
     for data in table(units) if as_table else document.written(units):
         file.write(data)
     old = f"; {counts['old']} had a translation already (--retranslate replaces it)" if counts["old"] else ""
-    print(f"{counts['new']} of {counts['units']} units filled in{old}", file=sys.stderr)
+    print(f"{counts['new']} of {counted(counts['units'], 'unit')} filled in{old}", file=sys.stderr)

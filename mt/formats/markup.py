@@ -29,6 +29,9 @@ CODES = frozenset(("bpt", "ept", "it", "ph", "ut", "sub", "x", "bx", "ex"))
 PROLOG_BYTES = 2**20
 """The root element begins within these."""
 
+UNIT_BYTES = 16 * 2**20
+"""No unit of a memory or catalogue is longer, and no comment between two; what is begun has to be held until it ends."""
+
 # "internal": with False, external parameter entities are loaded. With collect_ids=False the DTD is loaded, whatever load_dtd says.
 SAFE = {"resolve_entities": "internal", "load_dtd": False, "no_network": True, "attribute_defaults": False, "huge_tree": False}
 
@@ -42,15 +45,20 @@ def elements(stream: BinaryIO, name: str, *, root: str, tags: Sequence[str]) -> 
     After its end an element is emptied and what stands before it in the same parent removed: memory does not grow with the file. `name` is
     the file in messages. Raises DataError, with its line, for XML that is broken or declares entities, and for another root element.
     """
-    tags = [f"{{*}}{tag}" for tag in tags]
-    parser = etree.XMLPullParser(events=("start", "end"), tag=tags, remove_comments=True, remove_pis=True, **SAFE)
+    wanted = [f"{{*}}{tag}" for tag in tags]
+    parser = etree.XMLPullParser(events=("start", "end"), tag=wanted, remove_comments=True, remove_pis=True, **SAFE)
+    line, held = 1, 0
     try:
         for chunk in _checked(stream, name, root=root):
             parser.feed(chunk)
+            held += len(chunk)
             for event, element in parser.read_events():
+                line, held = element.sourceline, 0
                 yield event, local(element), element
                 if event == "end":
                     _forget(element)
+            if held > UNIT_BYTES:
+                raise DataError(f"{name}:{line}: no <{tags[-1]}> ends in the {UNIT_BYTES >> 20} MiB after this line; is the file whole?")
         parser.close()
     except etree.XMLSyntaxError as error:
         raise _broken(error.msg, error.lineno, name) from None
@@ -172,11 +180,12 @@ def _checked(stream: BinaryIO, name: str, *, root: str) -> Iterator[bytes]:
 
 
 def _forget(element: Element) -> None:
-    """Free an element and all before it in its parent."""
+    """Free an element and all before it, also before the groups that it is in."""
     element.clear()
-    parent = element.getparent()
-    while parent is not None and parent[0] is not element:
-        del parent[0]
+    while (parent := element.getparent()) is not None:
+        while parent[0] is not element:
+            del parent[0]
+        element = parent
 
 
 def _broken(reason: str, line: int, name: str) -> DataError:

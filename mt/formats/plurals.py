@@ -51,7 +51,7 @@ def from_header(value: str) -> Plurals | None:
         return None
     try:
         singular = gettext.c2py(found[2])(1)
-    except (ValueError, RecursionError):
+    except (ValueError, RecursionError, ZeroDivisionError):
         return None
     count = int(found[1])
     return Plurals(count, singular if count > 1 else None, value)

@@ -146,7 +146,7 @@ def _placed(entries: list[polib.POEntry], lines: list[str], name: str) -> Iterat
 
 def _fault(line: str) -> str:
     """What is wrong with a line that no rule fits."""
-    if line.count('"') % 2 or not line.endswith('"'):
+    if '"' in line and (line.count('"') % 2 or not line.endswith('"')):
         return "a string that is not closed"
     return 'expected a comment, a keyword such as msgid with a string, or a string in "quotes"'
 

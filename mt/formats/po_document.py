@@ -41,7 +41,10 @@ class PoDocument:
         for message in self._catalogue.messages:
             if message.is_header or message.entry.obsolete:
                 continue
-            for form, (source, target) in enumerate(forms(message.entry, plurals)):
+            texts = forms(message.entry, plurals)
+            if retranslate and message.entry.msgid_plural:
+                del texts[plurals.number :]
+            for form, (source, target) in enumerate(texts):
                 wanted = retranslate or not target.strip()
                 yield Unit(f"{self._name}:{message.number}", source, target, wanted, (message, form))
 
@@ -55,6 +58,8 @@ class PoDocument:
             if language(f"x.{there}") and not same_language(there, tgt) and not retranslate:
                 cure = "empty the Language of its header, or give --retranslate, if all of it is to be replaced"
                 raise DataError(f"{self._name}: is in {there}, but the translation would be in {tgt}; {cure}")
+            if there and of_language(tgt):
+                plurals = None  # those of the other language
             self._header = with_value(self._header, "Language", tgt.replace("-", "_"))
         if not plurals and (of_target := of_language(tgt)):
             self._header = with_value(self._header, "Plural-Forms", of_target.header)

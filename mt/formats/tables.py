@@ -5,10 +5,10 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 from mt.errors import DataError
-from mt.files import decode_lines, read_lines
+from mt.files import BOM, decode_lines, read_lines
 from mt.formats.exchange import Unit
 from mt.formats.pairs import Pair, counted, listed, one_line
 
@@ -82,22 +82,47 @@ def _csv_rows(path: Path, separator: str) -> Iterator[tuple[int, list[str]]]:
             yield begin, cells
 
 
+class _Beginning:
+    """A stream that remembers its first line."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._read = getattr(stream, "read1", stream.read)
+        self._head = b""
+
+    def read(self, size: int) -> bytes:
+        """What there is now."""
+        data: bytes = self._read(size)
+        if b"\n" not in self._head:
+            self._head += data
+        return data
+
+    @property
+    def mark(self) -> bytes:
+        """The byte order mark, if it has one."""
+        return BOM if self._head.startswith(BOM) else b""
+
+    @property
+    def line_end(self) -> str:
+        """How the first line ends."""
+        return "\r\n" if self._head.partition(b"\n")[0].endswith(b"\r") else "\n"
+
+
 class TsvDocument:
     """A TSV to be filled in: the source is the first column, its translation the second; read while it is translated, in bounded memory."""
 
     def __init__(self, stream: BinaryIO, name: str) -> None:
-        self._lines, self._name = decode_lines(stream, name), name
+        self._stream, self._name = _Beginning(stream), name
 
     def units(self, sources: Sequence[str], tgt: str | None, *, retranslate: bool) -> Iterator[Unit]:  # noqa: ARG002 (a table names none)
         """One a row; a blank second column is no translation."""
-        for number, line in enumerate(self._lines, 1):
+        for number, line in enumerate(decode_lines(cast(BinaryIO, self._stream), self._name), 1):
             cells = line.split("\t")
             target = cells[1] if len(cells) > 1 else ""
             yield Unit(f"{self._name}:{number}", cells[0], target, retranslate or not target.strip(), cells)
 
     def written(self, units: Iterator[Unit]) -> Iterator[bytes]:
-        """The rows with their second column filled in, or added; others stay."""
-        for unit in units:
+        """The rows with their second column filled in, or added; others stay, and byte order mark and line ends as well."""
+        for number, unit in enumerate(units):
             cells = unit.place
             row = [cells[0], unit.target if unit.filled else "".join(cells[1:2]), *cells[2:]]
-            yield ("\t".join(row) + "\n").encode()
+            yield (b"" if number else self._stream.mark) + ("\t".join(row) + self._stream.line_end).encode()

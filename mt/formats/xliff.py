@@ -174,5 +174,7 @@ def fill(unit: Element, texts: list[str]) -> None:
         if place is not target:
             empty(place)
         put(text, segment, place)
+    if unit.get("approved") == "yes":
+        unit.set("approved", "no")
     target.set("state", "needs-review-translation")
     target.set("state-qualifier", "mt-suggestion")

@@ -124,7 +124,7 @@ def test_a_packed_document_on_stdin(run: RunDir) -> None:
     words = ("translate", "--model", run.path, "--input-format", "po")
     packed = mt(*words, stdin=gzip.compress(catalogue))
     assert packed == mt(*words, stdin=catalogue)
-    assert (packed.code, packed.err[-1]) == (0, "1 of 1 units filled in")
+    assert (packed.code, packed.err[-1]) == (0, "1 of 1 unit filled in")
 
 
 def test_broken_packed_stdin_is_named(run: RunDir) -> None:

@@ -84,6 +84,14 @@ def test_the_same_by_suffix_by_name_and_through_pipes(run: RunDir, folder: Path,
     assert (folder / "out").read_bytes() == first.out
 
 
+def test_a_unit_without_source_is_not_called_translated(run: RunDir, tmp_path: Path) -> None:
+    source, target = '<tuv xml:lang="xa"><seg>bage .</seg></tuv>', '<tuv xml:lang="xb"><seg/></tuv>'
+    one, two = f"<tu>{source}{target}</tu>", f"<tu>{target}</tu>"
+    for units, said in (one, "1 of 1 unit filled in"), (one + two * 2, "1 of 3 units filled in"):
+        (tmp_path / "x.tmx").write_text(f'<tmx><header srclang="xa"/><body>{units}</body></tmx>', encoding="utf-8")
+        assert mt("translate", "--model", run.path, "--input", tmp_path / "x.tmx").err[-1] == said
+
+
 @pytest.mark.parametrize("name", FILES)
 def test_every_document_can_become_a_table(run: RunDir, right: dict[str, str], folder: Path, name: str) -> None:
     assert mt("translate", "--model", run.path, "--input", folder / name, "--output", folder / "out.tsv", "--retranslate").code == 0

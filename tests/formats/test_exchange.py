@@ -85,6 +85,13 @@ def test_a_table_gets_its_second_column() -> None:
     assert filled(table, Kind.tsv, retranslate=True).decode().split("\n")[1] == " b \t B! "
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
+def test_a_table_keeps_line_ends_and_byte_order_mark(encoding: str, end: str) -> None:
+    before, after = f"ä{end}b\tB{end}", f"ä\tÄ!{end}b\tB{end}"
+    assert filled(before.encode(encoding), Kind.tsv) == after.encode(encoding)
+
+
 def test_a_table_is_filled_in_while_it_is_read() -> None:
     read: list[str] = []
 

@@ -150,8 +150,24 @@ def resident() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
-@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="asks the system for the memory of this process")
 @pytest.mark.parametrize(("kind", "file", "unit"), KINDS)
+@pytest.mark.parametrize(("begun", "more"), [("<!-- ", "a"), ("<note>", "<b></b>"), ("<note x='", "a")])
+def test_what_never_ends_is_not_waited_for(tmp_path: Path, kind: str, file: str, unit: str, begun: str, more: str) -> None:
+    path = tmp_path / f"x.{kind}"
+    with gzip.open(path, "wb", compresslevel=1) as sink:
+        sink.write((file.split("{}")[0] + unit.format("a", "A") + begun).encode())
+        for _ in range(40):
+            sink.write(more.encode() * (2**20 // len(more)))
+    pairs = read_pairs(TmxFile(tmx=path) if kind == "tmx" else XliffFile(xliff=path), langs=Langs(src="en", tgt="de"))
+    assert next(pairs)[:2] == ("a", "A")
+    with pytest.raises(DataError) as caught:
+        next(pairs)
+    last = "tu" if kind == "tmx" else "trans-unit"
+    assert str(caught.value) == f"{path}:2: no <{last}> ends in the 16 MiB after this line; is the file whole?"
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="asks the system for the memory of this process")
+@pytest.mark.parametrize(("kind", "file", "unit"), [*KINDS, ("xliff", XLIFF, f"<group>{'<note>n</note>' * 5}{TRANS_UNIT}</group>")])
 def test_memory_does_not_grow_with_the_file(tmp_path: Path, kind: str, file: str, unit: str) -> None:
     path = tmp_path / f"x.{kind}"
     Endless(file, unit, 25_000).write(path)

@@ -151,7 +151,14 @@ def test_each_form_translates_its_own_source(tmp_path: Path, language: str, sour
 
 
 @pytest.mark.parametrize(
-    "rule", ["", "nplurals=INTEGER; plural=EXPRESSION;", "nplurals=2; plural=(n !=", "nplurals=2; plural=__import__('os');"]
+    "rule",
+    [
+        "",
+        "nplurals=INTEGER; plural=EXPRESSION;",
+        "nplurals=2; plural=(n !=",
+        "nplurals=2; plural=__import__('os');",
+        "nplurals=2; plural=n%0;",
+    ],
 )
 def test_without_a_usable_rule_the_first_form_is_the_singular(tmp_path: Path, rule: str) -> None:
     assert plural_pairs(tmp_path, rule, "eins", "viele") == [("one", "eins"), ("many", "viele")]
@@ -186,7 +193,7 @@ def test_an_unknown_language_has_no_rule() -> None:
         ('msgid "a"\nmsgstr "b" "c"\n', ":2: no PO: expected"),
         ('msgid "a"\n\nmsgstr b\n', ":3: no PO: "),
         ('msgid "a"\nmsgstr "b"\nmsgword "c"\n', ":3: no PO: expected"),
-        ("Good morning.\n", ":1: no PO: "),
+        ("Good morning.\n", ":1: no PO: expected a comment, a keyword such as msgid"),
         ('msgid "a"\nmsgstr "b"\n\nmsgid "c"\n', ":4: no PO: it ends within an entry; is the file whole?"),
         ('msgid "a"\nmsgid "b"\nmsgstr "c"\n', ":2: no PO: this line cannot follow the ones before it"),
         ('msgid "a"\nmsgstr "b"\nmsgstr "c"\n', ":3: no PO: this line cannot follow the ones before it"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -127,6 +128,16 @@ def test_forms_that_are_there_stay_when_others_are_filled_in() -> None:
         '- msgstr ""',
         '- msgstr[1] ""',
     ]
+
+
+def test_another_language_brings_its_own_plural_forms(tmp_path: Path) -> None:
+    polish = "nplurals=3; plural=(n==1 ? 0 : n%10>=2 && n%10<=4 ? 1 : 2);"
+    three = re.sub("nplurals=2;.*;", polish, KETTLE.replace("Language: de", "Language: pl"))
+    three = three.replace('msgstr[1] "%d Tassen"', 'msgstr[1] "%d kubki"\nmsgstr[2] "%d kubków"')
+    assert three.count(polish) == three.count("msgstr[2]") == 1
+    data = checked(tmp_path, filled(three, Kind.po, retranslate=True))
+    assert polib.pofile(data.decode()).metadata["Plural-Forms"] == "nplurals=2; plural=(n != 1);"
+    assert [entry.msgstr_plural for entry in entries(data) if entry.msgid_plural] == [{0: "%D CUP!", 1: "%D CUPS!"}]
 
 
 def test_another_language_is_refused() -> None:

@@ -254,6 +254,14 @@ def test_all_targets_again(tmp_path: Path) -> None:
     assert "<target>nein</target>" in after.read_text(encoding="utf-8")
 
 
+def test_what_is_new_is_not_approved() -> None:
+    unit = '<trans-unit id="1" approved="yes"><source>a</source><target state="final">alt</target></trans-unit>'
+    file = f'<xliff version="1.2"><file target-language="de"><body>{unit}</body></file></xliff>'
+    assert filled(file, Kind.xliff).decode() == file
+    new = f'<trans-unit id="1" approved="no"><source>a</source><target {STATE}>A!</target></trans-unit>'
+    assert filled(file, Kind.xliff, retranslate=True).decode() == file.replace(unit, new)
+
+
 def test_segments_are_translated_one_by_one() -> None:
     source = '<x id="1"/><mrk mtype="seg" mid="0">a <g id="2">b</g>.</mrk> <g id="3"><mrk mtype="seg" mid="1">c?</mrk></g> '
     unit = f'<trans-unit id="1"><source>a b. c?</source><seg-source>{source}</seg-source></trans-unit>'
