@@ -87,7 +87,7 @@ def repeated_share(text: str) -> float:
         return 0.0
     grams = len(items) - n + 1
     distinct = len(set(zip(*(items[start:] for start in range(n)), strict=False)))
-    return 1 - distinct / grams
+    return (grams - distinct) / grams
 
 
 # ── markup ──────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -14,7 +14,7 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -46,11 +46,20 @@ class CacheDir:
         """Where the tokenizer of this key is, or will be."""
         return self.path / "tokenizers" / key
 
-    def obtain(self, entry: Path, *, whole: Callable[[Path], bool], make: Callable[[Path], object], what: str, say: Say) -> None:
+    def obtain(
+        self,
+        entry: Path,
+        *,
+        whole: Callable[[Path], bool],
+        make: Callable[[Path], object],
+        prints: Mapping[str, str],
+        what: str,
+        say: Say,
+    ) -> None:
         """Have an entry that is `whole`: as it is, or made now; or, while another process makes it, by that one.
 
         `make` has to make it whole or not at all, and may leave `<entry>.partial` behind when killed. Raises DataError where the cache
-        cannot be written to.
+        cannot be written to, and for a file that is no longer what its digest in `prints` tells: the key of the entry is made of these.
         """
         if whole(entry):
             return
@@ -58,6 +67,9 @@ class CacheDir:
             if not whole(entry):
                 self._clear_leftovers(but=entry)
                 make(entry)
+                if changed := [file for file, digest in prints.items() if self.digest(Path(file)) != digest]:
+                    shutil.rmtree(entry, ignore_errors=True)
+                    raise DataError(f"{changed[0]}: changed while it was read; start again when nothing writes to it any more")
 
     @contextmanager
     def _lock(self, entry: Path, what: str, say: Say) -> Iterator[None]:

@@ -134,6 +134,7 @@ def fit_tokenizers(config: Config, run: RunDir, cache: CacheDir, prints: dict[st
             entry,
             whole=lambda entry: (entry / "report.json").is_file(),
             make=partial(make_tokenizer, config=config, sides=sides, tagged=tagged, say=say),
+            prints=prints,
             what=f"this {path.name}",
             say=say,
         )
@@ -193,7 +194,8 @@ def obtain_store(config: Config, cache: CacheDir, prints: dict[str, str], tokeni
         "version": FORMAT,
     }
     path = cache.store(key_of(facts))
-    cache.obtain(path, whole=opens, make=partial(make_store, config=config, tokenizers=tokenizers, say=say), what="the same store", say=say)
+    make = partial(make_store, config=config, tokenizers=tokenizers, say=say)
+    cache.obtain(path, whole=opens, make=make, prints=prints, what="the same store", say=say)
     return Store(path)
 
 

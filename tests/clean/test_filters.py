@@ -167,6 +167,8 @@ def test_a_share_at_the_limit_stays(key: str) -> None:
     share = {"max_digits": 0.5, "max_symbols": 0.5, "max_repeats": 2 / 11}[key]
     assert reason(text, "x", **{key: share + 1e-9}) is None
     assert reason(text, "x", **{key: share - 1e-3}) is not None
+    three_of_ten = {"max_digits": "123 abcdefg", "max_symbols": "!?! abcdefg", "max_repeats": "a b c d e f g a b c d e f"}[key]
+    assert reason(three_of_ten, "x", **{key: 0.3}) is None  # 1 - 0.7 is more than 0.3
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ def make(entry: Path, text: str = "x") -> None:
 def obtain(cache: CacheDir, entry: Path, text: str = "x") -> list[str]:
     """What is said."""
     lines: list[str] = []
-    cache.obtain(entry, whole=whole, make=lambda entry: make(entry, text), what="this store", say=lines.append)
+    cache.obtain(entry, whole=whole, make=lambda entry: make(entry, text), prints={}, what="this store", say=lines.append)
     return lines
 
 
@@ -72,6 +72,26 @@ def test_one_that_is_not_whole_is_made_again(tmp_path: Path) -> None:
     assert [path.name for path in cache.store("a").iterdir()] == ["done"]
 
 
+@pytest.mark.parametrize("settled", [True, False])
+def test_what_was_made_of_a_file_that_changed_meanwhile_is_not_kept(tmp_path: Path, settled: bool) -> None:
+    """Its key tells of the file as it was."""
+    file, cache = tmp_path / "train.en", CacheDir(tmp_path / "cache")
+    file.write_text("a\n", encoding="utf-8")
+    if settled:
+        os.utime(file, (0, 0))
+    prints = cache.digests([file])
+
+    def make_meanwhile(entry: Path) -> None:
+        make(entry)
+        file.write_text("b\n", encoding="utf-8")
+
+    with pytest.raises(DataError, match=rf"^{file}: changed while it was read; start again when nothing writes to it any more$"):
+        cache.obtain(cache.store("a"), whole=whole, make=make_meanwhile, prints=prints, what="", say=print)
+    assert not cache.store("a").exists()
+    cache.obtain(cache.store("a"), whole=whole, make=make, prints=cache.digests([file]), what="", say=print)
+    assert whole(cache.store("a"))
+
+
 KILLED = """
 import os, signal, sys
 from pathlib import Path
@@ -82,7 +102,7 @@ def make(entry):
         (folder / "half").write_text("x")
         os.kill(os.getpid(), signal.SIGKILL)
 cache = CacheDir(Path(sys.argv[1]))
-cache.obtain(cache.store("a"), whole=lambda entry: False, make=make, what="", say=print)
+cache.obtain(cache.store("a"), whole=lambda entry: False, make=make, prints={}, what="", say=print)
 """
 
 
@@ -115,7 +135,7 @@ def test_what_another_process_is_making_is_waited_for(tmp_path: Path) -> None:
         assert partial.exists()
 
         def wait() -> None:
-            cache.obtain(cache.store("a"), whole=whole, make=lambda _: said.append("made twice"), what="this store", say=say)
+            cache.obtain(cache.store("a"), whole=whole, make=lambda _: said.append("made twice"), prints={}, what="this store", say=say)
 
         other = threading.Thread(target=wait)
         other.start()
