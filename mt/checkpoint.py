@@ -27,7 +27,7 @@ from mt.rundir import PARTIAL, RunDir, read_object
 FORMAT = 1
 """Version of the layout above; a reader refuses a newer one."""
 
-TRAINING_ONLY = {"dropout", "attention_dropout", "gradient_checkpointing"}
+TRAINING_ONLY = {"dropout", "attention_dropout", "activation_dropout", "word_dropout", "gradient_checkpointing"}
 """Settings of the model that its translations do not depend on."""
 
 ANOTHER = "put it back, or remove this checkpoint and let the names in names.json stand for another"
@@ -106,9 +106,10 @@ def check_model(state: Mapping[str, Any], model: ModelConfig, *, source: Path, c
     before = state.get("model", {})  # those written before it was noted have none
     if not isinstance(before, dict):
         raise RunError(f"{source / 'state.json'}: is damaged (its model is no object); put the original back, or take another checkpoint")
+    known = {**ModelConfig().model_dump(mode="json"), **before} if before else {}  # a setting that came later was at its default
     for key, value in model.model_dump(mode="json", exclude=TRAINING_ONLY).items():
-        if before.get(key, value) != value:
-            raise RunError(f"{config}: model.{key} is {value}, but {source.name} was trained with {before[key]}; set it back")
+        if known.get(key, value) != value:
+            raise RunError(f"{config}: model.{key} is {value}, but {source.name} was trained with {known[key]}; set it back")
 
 
 def read_weights(path: Path, which: Weights | None = None) -> dict[str, Tensor]:

@@ -128,7 +128,9 @@ def test_a_state_that_is_no_object_is_damaged(tmp_path: Path, text: str) -> None
 
 
 @pytest.mark.parametrize(
-    "change", [{"heads": 2}, {"norm": "post"}, {"dim": 128}, {"decoder_layers": 1}, {"tied_embeddings": False}], ids=str
+    "change",
+    [{"heads": 2}, {"norm": "post"}, {"dim": 128}, {"decoder_layers": 1}, {"tied_embeddings": False}, {"positions": "rope"}],
+    ids=str,
 )
 def test_another_model_is_refused_with_both_values(change: dict[str, Any]) -> None:
     ((key, value),) = change.items()
@@ -143,9 +145,16 @@ def test_another_model_is_refused_with_both_values(change: dict[str, Any]) -> No
 
 
 def test_what_matters_in_training_alone_may_differ_and_old_checkpoints_do_not_say() -> None:
-    changed = ModelConfig(dropout=0.5, attention_dropout=0.5, gradient_checkpointing=True)
+    changed = ModelConfig(dropout=0.5, attention_dropout=0.5, activation_dropout=0.5, word_dropout=0.5, gradient_checkpointing=True)
     check_model({"model": ModelConfig().model_dump(mode="json")}, changed, source=Path("step-1"), config=Path("config.yaml"))
     check_model({}, ModelConfig(heads=2), source=Path("step-1"), config=Path("config.yaml"))
+
+
+def test_a_setting_that_came_after_the_checkpoint_was_at_its_default() -> None:
+    before = {key: value for key, value in ModelConfig().model_dump(mode="json").items() if key != "positions"}
+    check_model({"model": before}, ModelConfig(), source=Path("step-1"), config=Path("config.yaml"))
+    with pytest.raises(RunError, match="model.positions is rope, but step-1 was trained with sinusoidal"):
+        check_model({"model": before}, ModelConfig(positions="rope"), source=Path("step-1"), config=Path("config.yaml"))
 
 
 # ── whole or not at all ─────────────────────────────────────────────────────────────────────────────────────────────
