@@ -249,3 +249,10 @@ class Config(Stage):
     """Search."""
     run_dir: Path | None = None
     """Where everything of this run is kept; left out: runs/<name of the config file>."""
+
+    def contradictions(self) -> Iterator[Contradiction]:
+        """Two passes need something that tells them apart."""
+        model = self.model
+        if self.train.r_drop and not (model.dropout or model.attention_dropout or model.activation_dropout or model.word_dropout):
+            what = "two passes through a model without dropout are one and the same; set model.dropout, or leave r_drop out"
+            yield clash(what, "train.r_drop", "model.dropout")

@@ -21,6 +21,8 @@ class OptimizerConfig(Stage):
     """Added to the denominator."""
     weight_decay: float = Field(default=1e-4, ge=0, le=10)
     """Decoupled; not on biases and norms."""
+    decay_embeddings: bool = True
+    """Whether the weights of the embeddings decay as well, those of a tied output layer with them."""
 
 
 class InverseSqrt(Stage):
@@ -137,6 +139,8 @@ class TrainConfig(Stage):
     """Learning rate over the updates."""
     label_smoothing: Fraction = 0.1
     """Probability mass spread over the whole vocabulary."""
+    r_drop: float = Field(default=0.0, ge=0, le=1000)
+    """α of R-Drop, such as 5: two passes a pair, drawn to each other; 0 is off (Liang et al. 2021, https://arxiv.org/abs/2106.14448)."""
     clip_norm: float = Field(default=1.0, ge=0)
     """Largest norm of the gradient; 0 is no clipping."""
     precision: Literal["auto", "fp32", "bf16", "fp16"] = "auto"

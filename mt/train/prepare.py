@@ -22,7 +22,7 @@ from mt.errors import DataError
 from mt.files import write_atomic
 from mt.formats.pairs import Pair
 from mt.model.device import choose_device
-from mt.model.loss import LossOfBatch
+from mt.model.loss import build_loss
 from mt.model.transformer import Transformer
 from mt.rundir import RunDir
 from mt.tokenizer.spm import Tokenizers
@@ -166,7 +166,7 @@ def assemble(
     refuse_too_large(config, device, vocab=(tokenizers.src.size, tokenizers.tgt.size))
     torch.manual_seed(config.train.seed)
     model = Transformer.build(config.model, src_vocab=tokenizers.src.size, tgt_vocab=tokenizers.tgt.size, joint=tokenizers.joint)
-    loss = LossOfBatch(model.to(device), smoothing=config.train.label_smoothing, pad=tokenizers.tgt.pad).train()
+    loss = build_loss(model.to(device), config.train, pad=tokenizers.tgt.pad).train()
     precision = choose_precision(config.train.precision, device)
     origin = {"tokenizers": [one.fingerprint for one in tokenizers], "model": config.model.model_dump(mode="json")}
     state = State(loss, config.train, precision=precision, device=device, origin=origin)
