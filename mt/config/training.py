@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag
 
 from mt.config.stage import MAX_BEAM, Contradiction, Count, Fraction, Stage, clash, kind_tag
+
+Frozen = Literal["encoder", "decoder", "embeddings"]
 
 
 class OptimizerConfig(Stage):
@@ -161,6 +164,10 @@ class TrainConfig(Stage):
     """Early stopping."""
     max_skipped: Count = 20
     """Non-finite updates in a row after which training stops."""
+    init_from: Path | None = None
+    """Run directory whose best weights and tokenizer this run starts from (`--init-from`); its model settings must be the same."""
+    freeze: list[Frozen] = []
+    """Parts that stay as they are; with tied embeddings the output layer is one of them."""
     seed: int = Field(default=1, ge=0, lt=2**32)
     """Seed of everything random."""
 

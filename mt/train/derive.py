@@ -55,6 +55,10 @@ def same_run(config: Config, frozen: Config, run: RunDir) -> Config:
     fills: dict[str, object] = {"precision": derived.precision if train.precision == "auto" else train.precision}
     if train.max_updates is None and train.max_epochs is None and train.max_minutes is None:
         fills |= {limit: getattr(derived, limit) for limit in ("max_updates", "max_epochs", "max_minutes")}
+    fills["init_from"] = train.init_from or derived.init_from
+    if derived.init_from:  # the tokenizer is that of the other run, whatever the settings say
+        sample = config.tokenizer.sample
+        config = config.model_copy(update={"tokenizer": frozen.tokenizer.model_copy(update={"sample": sample})})
     fills["save_every"] = train.save_every or derived.save_every
     fills["schedule"] = train.schedule.model_copy(update={"warmup": train.schedule.warmup or derived.schedule.warmup})
     fills["validation"] = train.validation.model_copy(update={"every": train.validation.every or derived.validation.every})

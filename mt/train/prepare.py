@@ -27,6 +27,7 @@ from mt.model.transformer import Transformer
 from mt.rundir import RunDir
 from mt.tokenizer.spm import Tokenizers
 from mt.train.derive import make_plan, same_run
+from mt.train.inherit import adopt, freeze, load_inherited
 from mt.train.inputs import (
     check_files,
     check_sources,
@@ -71,6 +72,7 @@ def prepare(config: Config, *, device: str, say: Say) -> Prepared:
     Raises MTError for anything wrong with settings or data; then nothing of the run is left behind.
     """
     run = RunDir(run_path(config))
+    config = adopt(config)
     with fresh(run):
         where = choose_device(device)
         precision = choose_precision(config.train.precision, where)
@@ -84,7 +86,7 @@ def prepare(config: Config, *, device: str, say: Say) -> Prepared:
         data = training_data(config, store, tokenizers, workers=worker_count(config, where))
         epoch = data.order.measure()
         config = derive(config, updates_per_epoch=updates_in(epoch, config))
-        prepared = assemble(config, run, tokenizers, data, epoch, dev, device=where)
+        prepared = assemble(config, run, tokenizers, data, epoch, dev, device=where, say=say)
         with write_atomic(run.config) as file:
             file.write(dump(config))
     if prepared.validator:
@@ -103,7 +105,7 @@ def resume(config: Config, *, device: str, say: Say) -> Prepared:
     tokenizers = load_tokenizers(run, joint=config.tokenizer.joint)
     store = find_store(config, run, cache, tokenizers, say=say)
     data = training_data(config, store, tokenizers, workers=worker_count(config, where))
-    prepared = assemble(config, run, tokenizers, data, data.order.measure(), read_dev(config), device=where)
+    prepared = assemble(config, run, tokenizers, data, data.order.measure(), read_dev(config), device=where, say=say)
     last = run.names().get("last") or next((run.step(update).name for update in reversed(run.steps())), None)
     if last is None:
         run.journal.unlink(missing_ok=True)
@@ -160,12 +162,16 @@ def assemble(
     dev: dict[str, list[Pair]],
     *,
     device: torch.device,
+    say: Say,
 ) -> Prepared:
-    """Model, optimiser and dev set, from the seed alone."""
+    """Model, optimiser and dev set, from the seed alone, or from the run that this one starts from."""
     check_directions(data, tokenizers)
     refuse_too_large(config, device, vocab=(tokenizers.src.size, tokenizers.tgt.size))
     torch.manual_seed(config.train.seed)
     model = Transformer.build(config.model, src_vocab=tokenizers.src.size, tgt_vocab=tokenizers.tgt.size, joint=tokenizers.joint)
+    if config.train.init_from and not run.steps():  # else a checkpoint of its own is read next
+        load_inherited(model, config, tokenizers, say=say)
+    freeze(model, config.train.freeze)
     loss = build_loss(model.to(device), config.train, pad=tokenizers.tgt.pad).train()
     precision = choose_precision(config.train.precision, device)
     origin = {"tokenizers": [one.fingerprint for one in tokenizers], "model": config.model.model_dump(mode="json")}

@@ -90,12 +90,13 @@ def tidy(run: RunDir) -> Iterator[None]:
 def describe(prepared: Prepared, *, say: Say) -> None:
     """Say what the run is."""
     state, cfg, run = prepared.state, prepared.config.train, prepared.run
-    parameters = sum(p.numel() for p in state.model.parameters())
+    parameters, trained = (sum(p.numel() for p in state.model.parameters() if p.requires_grad or whole) for whole in (True, False))
     limits = {"updates": cfg.max_updates, "epochs": cfg.max_epochs, "minutes": cfg.max_minutes}
     until = " or ".join(f"{value:g} {name}" for name, value in limits.items() if value)
     real = prepared.epoch.real / prepared.epoch.padded
     threads = f", {torch.get_num_threads()} threads" if state.device.type == "cpu" else ""
-    say(f"model: {parameters} parameters; device {state.device}{threads}, precision {state.precision}")
+    frozen = f", {trained} of them trained" if trained < parameters else ""
+    say(f"model: {parameters} parameters{frozen}; device {state.device}{threads}, precision {state.precision}")
     pairs = len(prepared.data.store)
     say(f"data: {pairs} pairs, {prepared.updates_per_epoch} updates an epoch, {100 * real:.1f} % of a batch are real tokens")
     say(f"run: {run.path}, until {until}; curves: tensorboard --logdir {run.tensorboard}")
