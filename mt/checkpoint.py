@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from mt.config.schema import ModelConfig
 from mt.errors import RunError
 from mt.files import NO_ROOM, sync
-from mt.rundir import PARTIAL, RunDir, read_object
+from mt.rundir import OLD, PARTIAL, RunDir, read_object
 
 FORMAT = 1
 """Version of the layout above; a reader refuses a newer one."""
@@ -40,7 +40,7 @@ def save_checkpoint(
     path: Path, *, weights: Mapping[str, Tensor], ema: Mapping[str, Tensor] | None = None, state: Mapping[str, Any], trainer: Any = None
 ) -> None:
     """Write a checkpoint, whole or not at all. Raises RunError if the disk refuses; then nothing has changed."""
-    partial, old = path.with_name(path.name + PARTIAL), path.with_name(f"{path.name}.old{PARTIAL}")
+    partial, old = path.with_name(path.name + PARTIAL), path.with_name(path.name + OLD)
     try:
         for left in (partial, old):
             shutil.rmtree(left, ignore_errors=True)
@@ -83,7 +83,18 @@ def rotate(run: RunDir, *, keep: int, every: int) -> None:
     kept = {run.step(update).name for update in due(run.steps(), every=every)[-keep:]} | set(run.names().values())
     for path in map(run.step, run.steps()):
         if path.name not in kept:
-            shutil.rmtree(path)
+            remove(path)
+
+
+def remove(path: Path) -> None:
+    """Delete a checkpoint: also when that is interrupted, no part of it is taken for one. Raises RunError if the disk refuses."""
+    going = path.with_name(path.name + PARTIAL)
+    try:
+        path.rename(going)
+        shutil.rmtree(going)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise RunError(f"{path}: cannot be removed ({reason}); remove it yourself, then go on with --resume") from error
 
 
 def due(steps: Sequence[int], *, every: int) -> list[int]:

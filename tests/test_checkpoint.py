@@ -276,6 +276,22 @@ def test_what_was_not_due_goes_when_it_has_no_name(tmp_path: Path) -> None:
     assert run.steps() == [2, 4, 6]
 
 
+@pytest.mark.parametrize("place", ["pathlib.Path.rename", "shutil.rmtree"])
+def test_where_a_checkpoint_cannot_be_removed_none_is_left_in_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str) -> None:
+    run = RunDir(tmp_path)
+    for update in (1, 2):
+        save(run.step(update))
+
+    def refuse(path: Path, *_: object) -> None:
+        (path / "state.json").unlink(missing_ok=place == "shutil.rmtree")
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(place, refuse if place == "shutil.rmtree" else disk_full)
+    with pytest.raises(RunError, match=r"step-00000001: cannot be removed \(.*\); remove it yourself, then go on with --resume$"):
+        rotate(run, keep=1, every=1)
+    assert all(read_state(run.step(update)) for update in run.steps())
+
+
 def test_the_average_is_never_rotated_away(tmp_path: Path) -> None:
     run = RunDir(tmp_path)
     for update in (1, 2, 3):

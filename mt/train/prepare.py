@@ -10,7 +10,7 @@ from pathlib import Path
 
 import torch
 
-from mt.checkpoint import check_model, read_state
+from mt.checkpoint import rotate
 from mt.config.derived import derive
 from mt.config.load import dump, load
 from mt.config.schema import Config
@@ -26,7 +26,7 @@ from mt.model.loss import build_loss
 from mt.model.transformer import Transformer
 from mt.rundir import RunDir
 from mt.tokenizer.spm import Tokenizers
-from mt.train.derive import make_plan, same_run
+from mt.train.derive import changes, make_plan, same_run
 from mt.train.inherit import adopt, freeze, load_inherited
 from mt.train.inputs import (
     check_files,
@@ -41,6 +41,7 @@ from mt.train.inputs import (
 from mt.train.loop import Plan
 from mt.train.memory import refuse_too_large
 from mt.train.precision import choose_precision
+from mt.train.recovery import recover
 from mt.train.state import State
 from mt.train.validate import Validators
 from mt.translator import load_tokenizers
@@ -95,7 +96,7 @@ def prepare(config: Config, *, device: str, say: Say) -> Prepared:
 
 
 def resume(config: Config, *, device: str, say: Say) -> Prepared:
-    """Take a run up where its newest checkpoint was written. Raises RunError naming all settings and files that have changed."""
+    """Take a run up where its newest whole checkpoint was written. Raises RunError naming all settings and files that have changed."""
     run = RunDir(run_path(config))
     frozen = load(run.config).config
     config = same_run(config, frozen, run)
@@ -106,17 +107,14 @@ def resume(config: Config, *, device: str, say: Say) -> Prepared:
     store = find_store(config, run, cache, tokenizers, say=say)
     data = training_data(config, store, tokenizers, workers=worker_count(config, where))
     prepared = assemble(config, run, tokenizers, data, data.order.measure(), read_dev(config), device=where, say=say)
-    last = run.names().get("last") or next((run.step(update).name for update in reversed(run.steps())), None)
-    if last is None:
+    if changed := ", ".join(f"{key} {new} (was {old})" for key, (old, new) in changes(frozen, config).items() if key != "run_dir"):
+        say(f"{run.path}: goes on with {changed}")
+    if recover(prepared.state, run, config.model, say=say):
+        rotate(run, keep=config.train.keep, every=prepared.plan.save_every)
+    else:
         run.journal.unlink(missing_ok=True)
         shutil.rmtree(run.tensorboard, ignore_errors=True)
         say(f"{run.path}: was stopped before its first checkpoint, starting over")
-        return prepared
-    path = run.checkpoints / last
-    check_model(read_state(path), config.model, source=path, config=run.config)
-    prepared.state.restore(path)
-    if "best" not in run.names():  # names.json was lost: the next validation is the best there is
-        prepared.state.progress.best = None
     with write_atomic(run.config) as file:
         file.write(dump(config))
     return prepared
