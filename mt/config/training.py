@@ -143,7 +143,7 @@ class TrainConfig(Stage):
     label_smoothing: Fraction = 0.1
     """Probability mass spread over the whole vocabulary."""
     r_drop: float = Field(default=0.0, ge=0, le=1000)
-    """α of R-Drop, such as 5: two passes a pair, drawn to each other; 0 is off (Liang et al. 2021, https://arxiv.org/abs/2106.14448)."""
+    """α of R-Drop (https://arxiv.org/abs/2106.14448), such as 5: two passes a pair, drawn to each other, at twice the cost; 0 is off."""
     clip_norm: float = Field(default=1.0, ge=0)
     """Largest norm of the gradient; 0 is no clipping."""
     precision: Literal["auto", "fp32", "bf16", "fp16"] = "auto"

@@ -124,7 +124,21 @@ def test_weights_go_to_another_model_and_dropout_is_over_with_training(options: 
     assert torch.equal(logits(other, IDS), logits(model, IDS))
 
 
-@given(options=OPTIONS)
+@every_model
+@settings(max_examples=8)
+def test_bf16_autocast_is_close_to_fp32(options: dict[str, Any]) -> None:
+    model = small_transformer(**options).float().train()
+    loss = LossOfBatch(model, smoothing=0.1, pad=PAD)
+    exact, _ = loss(*IDS)
+    with torch.autocast("cpu", torch.bfloat16):
+        total, _ = loss(*IDS)
+    total.backward()
+    assert total.dtype == torch.float32
+    torch.testing.assert_close(total, exact, rtol=0.05, atol=0)
+    assert all(grad.isfinite().all() for grad in gradients(model).values())
+
+
+@every_model
 @settings(max_examples=8)
 def test_gradients_are_those_of_the_loss(options: dict[str, Any]) -> None:
     """By differences, along one direction through all parameters; smooth activations only, as a ramp has a corner."""
