@@ -22,12 +22,12 @@ from torch import Tensor, nn
 from mt.config.schema import ModelConfig
 from mt.errors import RunError
 from mt.files import NO_ROOM, sync
-from mt.rundir import PARTIAL, RunDir, read_object
+from mt.rundir import OLD, PARTIAL, RunDir, read_object
 
 FORMAT = 1
 """Version of the layout above; a reader refuses a newer one."""
 
-TRAINING_ONLY = {"dropout", "attention_dropout", "gradient_checkpointing"}
+TRAINING_ONLY = {"dropout", "attention_dropout", "activation_dropout", "word_dropout", "gradient_checkpointing"}
 """Settings of the model that its translations do not depend on."""
 
 ANOTHER = "put it back, or remove this checkpoint and let the names in names.json stand for another"
@@ -40,7 +40,7 @@ def save_checkpoint(
     path: Path, *, weights: Mapping[str, Tensor], ema: Mapping[str, Tensor] | None = None, state: Mapping[str, Any], trainer: Any = None
 ) -> None:
     """Write a checkpoint, whole or not at all. Raises RunError if the disk refuses; then nothing has changed."""
-    partial, old = path.with_name(path.name + PARTIAL), path.with_name(f"{path.name}.old{PARTIAL}")
+    partial, old = path.with_name(path.name + PARTIAL), path.with_name(path.name + OLD)
     try:
         for left in (partial, old):
             shutil.rmtree(left, ignore_errors=True)
@@ -83,7 +83,18 @@ def rotate(run: RunDir, *, keep: int, every: int) -> None:
     kept = {run.step(update).name for update in due(run.steps(), every=every)[-keep:]} | set(run.names().values())
     for path in map(run.step, run.steps()):
         if path.name not in kept:
-            shutil.rmtree(path)
+            remove(path)
+
+
+def remove(path: Path) -> None:
+    """Delete a checkpoint: also when that is interrupted, no part of it is taken for one. Raises RunError if the disk refuses."""
+    going = path.with_name(path.name + PARTIAL)
+    try:
+        path.rename(going)
+        shutil.rmtree(going)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise RunError(f"{path}: cannot be removed ({reason}); remove it yourself, then go on with --resume") from error
 
 
 def due(steps: Sequence[int], *, every: int) -> list[int]:
@@ -106,9 +117,10 @@ def check_model(state: Mapping[str, Any], model: ModelConfig, *, source: Path, c
     before = state.get("model", {})  # those written before it was noted have none
     if not isinstance(before, dict):
         raise RunError(f"{source / 'state.json'}: is damaged (its model is no object); put the original back, or take another checkpoint")
+    known = {**ModelConfig().model_dump(mode="json"), **before} if before else {}  # a setting that came later was at its default
     for key, value in model.model_dump(mode="json", exclude=TRAINING_ONLY).items():
-        if before.get(key, value) != value:
-            raise RunError(f"{config}: model.{key} is {value}, but {source.name} was trained with {before[key]}; set it back")
+        if known.get(key, value) != value:
+            raise RunError(f"{config}: model.{key} is {value}, but {source.name} was trained with {known[key]}; set it back")
 
 
 def read_weights(path: Path, which: Weights | None = None) -> dict[str, Tensor]:

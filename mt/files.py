@@ -207,7 +207,7 @@ def write_atomic(path: str | Path, mode: str = "w") -> Iterator[Any]:
         with suppress(OSError):
             partial.unlink()
         raise
-    with suppress(PermissionError):  # a folder that may be written to but not listed
+    with _refused(path), suppress(PermissionError):  # a folder that may be written to but not listed
         sync(target.parent)
 
 

@@ -28,11 +28,14 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from mt.config.dialect import text_of
-from mt.errors import RunError
+from mt.errors import DataError, RunError
 from mt.files import write_atomic
 
 PARTIAL = ".partial"
-"""Ending of what is still being written; ignored, and removed when the run goes on."""
+"""Ending of what is still being written, or removed; ignored, and cleared when the run goes on."""
+
+OLD = f".old{PARTIAL}"
+"""Ending of a checkpoint while another takes its place."""
 
 
 def read_object(file: Path, *, cure: str) -> dict[str, Any]:
@@ -118,10 +121,13 @@ class RunDir:
         return names
 
     def set_names(self, **folders: Path) -> None:
-        """Let some names stand for other checkpoints, all at once."""
+        """Let some names stand for other checkpoints, all at once. Raises RunError if the disk refuses."""
         names = self.names() | {name: folder.name for name, folder in folders.items()}
-        with write_atomic(self.names_file) as file:
-            json.dump(names, file)
+        try:
+            with write_atomic(self.names_file) as file:
+                json.dump(names, file)
+        except DataError as error:
+            raise RunError(f"{error}; see to the disk, then go on with --resume") from error
 
     def require(self) -> None:
         """Raise RunError if this is no run; one that was being replaced when its process was killed is put back first."""
@@ -147,12 +153,19 @@ class RunDir:
 
     def half_written(self) -> list[Path]:
         """Files and folders that were being written when a run was killed."""
-        return [*self.path.glob(f".*{PARTIAL}"), *self.checkpoints.glob(f"*{PARTIAL}"), *self.data.glob(f"*{PARTIAL}")]
+        inside = (self.checkpoints, self.data, self.reports)
+        return [*self.path.glob(f".*{PARTIAL}"), *(path for folder in inside for path in folder.glob(f"*{PARTIAL}"))]
 
     def clear_half_written(self) -> None:
-        """Remove what a killed run left half-written."""
-        for path in self.half_written():
-            shutil.rmtree(path) if path.is_dir() else path.unlink()
+        """Remove what a killed run left half-written; a checkpoint whose place no other has taken yet is put back."""
+        try:
+            for old in self.checkpoints.glob(f"*{OLD}"):
+                if not (path := self.checkpoints / old.name.removesuffix(OLD)).exists():
+                    old.rename(path)
+            for path in self.half_written():
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+        except OSError as error:
+            raise RunError(f"{path}: cannot be removed ({(error.strerror or str(error)).lower()}); remove it yourself") from None
 
     def is_torn(self) -> bool:
         """Whether a run here is being replaced, or was when its process was killed."""
@@ -164,6 +177,7 @@ class RunDir:
         for left in (self.replacing, self.replaced):
             if not left.is_dir():
                 left.unlink(missing_ok=True)
+        self.put_back()  # a half-made run may lie there still, from a preparation that was killed as well
         self.replacing.mkdir()
         for path in self.entries():
             path.rename(self.replacing / path.name)

@@ -93,7 +93,7 @@ def train_block(shape: Shape, precision: str, warmup: int = 4) -> tuple[float, f
     cfg = TrainConfig(precision=precision)  # type: ignore[arg-type]
     model = Transformer.build(model_cfg, src_vocab=shape.vocab, tgt_vocab=shape.vocab, joint=True)
     loss = LossOfBatch(model, smoothing=cfg.label_smoothing, pad=PAD).train()
-    state = State(loss, cfg, precision=choose_precision(cfg.precision, device), device=device, fingerprints=[])
+    state = State(loss, cfg, precision=choose_precision(cfg.precision, device), device=device, origin={})
     batches, tokens, start = random_batches(shape), 0, 0.0
     for step in range(warmup + shape.updates):
         if step == warmup:

@@ -128,7 +128,9 @@ def test_a_state_that_is_no_object_is_damaged(tmp_path: Path, text: str) -> None
 
 
 @pytest.mark.parametrize(
-    "change", [{"heads": 2}, {"norm": "post"}, {"dim": 128}, {"decoder_layers": 1}, {"tied_embeddings": False}], ids=str
+    "change",
+    [{"heads": 2}, {"norm": "post"}, {"dim": 128}, {"decoder_layers": 1}, {"tied_embeddings": False}, {"positions": "rope"}],
+    ids=str,
 )
 def test_another_model_is_refused_with_both_values(change: dict[str, Any]) -> None:
     ((key, value),) = change.items()
@@ -143,9 +145,16 @@ def test_another_model_is_refused_with_both_values(change: dict[str, Any]) -> No
 
 
 def test_what_matters_in_training_alone_may_differ_and_old_checkpoints_do_not_say() -> None:
-    changed = ModelConfig(dropout=0.5, attention_dropout=0.5, gradient_checkpointing=True)
+    changed = ModelConfig(dropout=0.5, attention_dropout=0.5, activation_dropout=0.5, word_dropout=0.5, gradient_checkpointing=True)
     check_model({"model": ModelConfig().model_dump(mode="json")}, changed, source=Path("step-1"), config=Path("config.yaml"))
     check_model({}, ModelConfig(heads=2), source=Path("step-1"), config=Path("config.yaml"))
+
+
+def test_a_setting_that_came_after_the_checkpoint_was_at_its_default() -> None:
+    before = {key: value for key, value in ModelConfig().model_dump(mode="json").items() if key != "positions"}
+    check_model({"model": before}, ModelConfig(), source=Path("step-1"), config=Path("config.yaml"))
+    with pytest.raises(RunError, match="model.positions is rope, but step-1 was trained with sinusoidal"):
+        check_model({"model": before}, ModelConfig(positions="rope"), source=Path("step-1"), config=Path("config.yaml"))
 
 
 # ── whole or not at all ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -265,6 +274,22 @@ def test_what_was_not_due_goes_when_it_has_no_name(tmp_path: Path) -> None:
     run.set_names(last=run.step(6))
     rotate(run, keep=2, every=2)
     assert run.steps() == [2, 4, 6]
+
+
+@pytest.mark.parametrize("place", ["pathlib.Path.rename", "shutil.rmtree"])
+def test_where_a_checkpoint_cannot_be_removed_none_is_left_in_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str) -> None:
+    run = RunDir(tmp_path)
+    for update in (1, 2):
+        save(run.step(update))
+
+    def refuse(path: Path, *_: object) -> None:
+        (path / "state.json").unlink(missing_ok=place == "shutil.rmtree")
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(place, refuse if place == "shutil.rmtree" else disk_full)
+    with pytest.raises(RunError, match=r"step-00000001: cannot be removed \(.*\); remove it yourself, then go on with --resume$"):
+        rotate(run, keep=1, every=1)
+    assert all(read_state(run.step(update)) for update in run.steps())
 
 
 def test_the_average_is_never_rotated_away(tmp_path: Path) -> None:

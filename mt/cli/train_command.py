@@ -22,6 +22,9 @@ def train(
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting, as in train.seed=2; repeatable.")
     ] = None,
     run_dir: Annotated[Path | None, typer.Option("--run-dir", metavar="DIR", help="Where the run is kept, instead of run_dir.")] = None,
+    init_from: Annotated[
+        Path | None, typer.Option("--init-from", metavar="RUN", help="Start from the best weights of another run, with its tokenizer.")
+    ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in its directory; starts it if there is none.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Start over, in place of the run that is in the directory.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check settings and data, say what would be done, and stop.")] = False,
@@ -37,7 +40,9 @@ def train(
 
     if resume and overwrite:
         raise ConfigError("--resume goes on with a run, --overwrite replaces it: give one of them")
-    changes = [*(overrides or ()), *([f"run_dir={json.dumps(os.path.realpath(run_dir), ensure_ascii=False)}"] if run_dir else [])]
+    paths = {"run_dir": run_dir, "train.init_from": init_from}
+    given = [f"{key}={json.dumps(os.path.realpath(path), ensure_ascii=False)}" for key, path in paths.items() if path]
+    changes = [*(overrides or ()), *given]
     loaded = load(config, changes)
     for warning in loaded.warnings:
         say(f"warning: {warning}")

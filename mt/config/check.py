@@ -52,5 +52,7 @@ def _training(config: Config) -> Iterator[tuple[Trail, str]]:
     if train.batch_tokens < longest + 1:
         what = f"less than data.max_pieces {longest} and an end mark: a longer sentence is a batch by itself"
         yield ("train", "batch_tokens"), what
+    if train.freeze and train.init_from is None:
+        yield ("train", "freeze"), "without train.init_from they stay as random as they begin"
     if config.model.attention_dropout > 0 and train.device in ("auto", "cpu"):
         yield ("model", "attention_dropout"), "above 0 it disables the fused attention kernels on CPU, which slows training down"

@@ -172,7 +172,8 @@ def _complete(config: Config, path: Path, tree: Tree) -> Config:
     def folder_of(trail: Trail) -> Path:
         return here if tree.place(trail).line is None else folder
 
-    data = _anchor(config.data, ("data",), folder_of)
+    data, train = (_anchor(part, (name,), folder_of) for name, part in (("data", config.data), ("train", config.train)))
+    config = config.model_copy(update={"train": train})
     if config.langs is None and (several := with_directions(data)):
         return config.model_copy(update={"data": several, "run_dir": run_dir})
     return config.model_copy(update={"data": data, "run_dir": run_dir, "langs": config.langs or infer(data)})

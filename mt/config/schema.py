@@ -31,6 +31,7 @@ from mt.config.training import (
     Constant,
     Cosine,
     EarlyStopping,
+    Frozen,
     InverseSqrt,
     Linear,
     Noam,
@@ -55,6 +56,7 @@ __all__ = [
     "EarlyStopping",
     "Fields",
     "FilterConfig",
+    "Frozen",
     "HubDataset",
     "InverseSqrt",
     "JsonlFile",
@@ -177,18 +179,31 @@ class ModelConfig(Stage):
     """On embeddings and on the output of every sub-layer."""
     attention_dropout: Fraction = 0.0
     """On attention weights; above 0 it disables the fused attention kernels on CPU."""
+    activation_dropout: Fraction = 0.0
+    """Within the feed-forward layers, after the activation."""
+    word_dropout: Fraction = 0.0
+    """On whole tokens of both sides: the embedding of one is dropped, its position stays."""
     norm: Literal["pre", "post"] = "pre"
-    """Layer normalisation before each sub-layer (with a final one), or after it as in the paper."""
+    """Normalisation before each sub-layer (with a final one), or after it as in the paper."""
+    norm_kind: Literal["layer", "rms"] = "layer"
+    """LayerNorm, or RMSNorm, which neither centres nor shifts (Zhang & Sennrich 2019, https://arxiv.org/abs/1910.07467)."""
+    activation: Literal["relu", "gelu", "swiglu"] = "relu"
+    """In the feed-forward layers; swiglu has a third matrix (Shazeer 2020, https://arxiv.org/abs/2002.05202), so take 2/3 of the ffn."""
+    positions: Literal["sinusoidal", "rope"] = "sinusoidal"
+    """Sinusoids added to embeddings, or queries and keys of self-attention turned (Su et al. 2021, https://arxiv.org/abs/2104.09864)."""
     tied_embeddings: bool = True
     """One matrix for all embeddings and the output layer, where the sides share a vocabulary; else target embedding and output."""
     gradient_checkpointing: bool = False
     """Recompute layers in the backward pass: less memory, about a third more time, the same losses."""
 
     def contradictions(self) -> Iterator[Contradiction]:
-        """The width must split evenly into heads, and into sines and cosines."""
+        """The width must split evenly into heads, and what positions pair into pairs."""
         if self.dim % self.heads:
             yield clash(f"{self.heads} does not divide model.dim {self.dim}; use {_divisor(self.dim, self.heads)}", "heads", "dim")
-        if self.dim % 2:
+        elif self.positions == "rope" and self.dim // self.heads % 2:
+            what = f"heads {self.dim // self.heads} wide are odd, and rope turns pairs of numbers"
+            yield clash(f"{what}; use model.dim {self.dim + self.heads}", "heads", "dim", "positions")
+        if self.positions == "sinusoidal" and self.dim % 2:
             yield clash(f"{self.dim} is odd, and sinusoidal positions need an even width; use {self.dim + 1}", "dim")
 
 
@@ -236,3 +251,10 @@ class Config(Stage):
     """Search."""
     run_dir: Path | None = None
     """Where everything of this run is kept; left out: runs/<name of the config file>."""
+
+    def contradictions(self) -> Iterator[Contradiction]:
+        """Two passes need something that tells them apart."""
+        model = self.model
+        if self.train.r_drop and not (model.dropout or model.attention_dropout or model.activation_dropout or model.word_dropout):
+            what = "two passes through a model without dropout are one and the same; set model.dropout, or leave r_drop out"
+            yield clash(what, "train.r_drop", "model.dropout")

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag
 
 from mt.config.stage import MAX_BEAM, Contradiction, Count, Fraction, Stage, clash, kind_tag
+
+Frozen = Literal["encoder", "decoder", "embeddings"]
 
 
 class OptimizerConfig(Stage):
@@ -21,6 +24,8 @@ class OptimizerConfig(Stage):
     """Added to the denominator."""
     weight_decay: float = Field(default=1e-4, ge=0, le=10)
     """Decoupled; not on biases and norms."""
+    decay_embeddings: bool = True
+    """Whether the weights of the embeddings decay as well, those of a tied output layer with them."""
 
 
 class InverseSqrt(Stage):
@@ -137,6 +142,8 @@ class TrainConfig(Stage):
     """Learning rate over the updates."""
     label_smoothing: Fraction = 0.1
     """Probability mass spread over the whole vocabulary."""
+    r_drop: float = Field(default=0.0, ge=0, le=1000)
+    """α of R-Drop (https://arxiv.org/abs/2106.14448), such as 5: two passes a pair, drawn to each other, at twice the cost; 0 is off."""
     clip_norm: float = Field(default=1.0, ge=0)
     """Largest norm of the gradient; 0 is no clipping."""
     precision: Literal["auto", "fp32", "bf16", "fp16"] = "auto"
@@ -157,6 +164,10 @@ class TrainConfig(Stage):
     """Early stopping."""
     max_skipped: Count = 20
     """Non-finite updates in a row after which training stops."""
+    init_from: Path | None = None
+    """Run directory whose best weights and tokenizer this run starts from (`--init-from`); its model settings must be the same."""
+    freeze: list[Frozen] = []
+    """Parts that stay as they are; with tied embeddings the output layer is one of them."""
     seed: int = Field(default=1, ge=0, lt=2**32)
     """Seed of everything random."""
 

@@ -6,9 +6,13 @@ Masks are bool and named `allowed_*`: True = may be attended to.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
+
+from mt.model.positions import unturned
 
 FEW = 24
 """Queries up to which plain products are taken on a CPU: there they take 0.7 of the time of the fused kernel, at 40 they take as long."""
@@ -51,18 +55,21 @@ def attend_by_products(q_BHTE: Tensor, k_BHSE: Tensor, v_BHSE: Tensor, *, allowe
 
 
 class SelfAttention(nn.Module):
-    """Attention of a sequence to itself; one matrix product gives queries, keys and values."""
+    """Attention of a sequence to itself; one matrix product gives queries, keys and values.
 
-    def __init__(self, dim: int, heads: int, *, dropout: float = 0.0) -> None:
+    `turn` is what positions do to queries and keys, given the first position: nothing, or `Rotary`.
+    """
+
+    def __init__(self, dim: int, heads: int, *, dropout: float = 0.0, turn: Callable[[Tensor, int], Tensor] = unturned) -> None:
         super().__init__()
-        self.heads, self.dropout = heads, dropout
+        self.heads, self.dropout, self.turn = heads, dropout, turn
         self.qkv = nn.Linear(dim, 3 * dim)
         self.out = nn.Linear(dim, dim)
 
-    def project(self, x_BTD: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Queries, keys and values, each (B, H, T, E)."""
-        q, k, v = self.qkv(x_BTD).chunk(3, dim=-1)
-        return split_heads(q, self.heads), split_heads(k, self.heads), split_heads(v, self.heads)
+    def project(self, x_BTD: Tensor, *, start: int = 0) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries, keys and values of positions from `start` on, each (B, H, T, E)."""
+        q, k, v = (split_heads(part, self.heads) for part in self.qkv(x_BTD).chunk(3, dim=-1))
+        return self.turn(q, start), self.turn(k, start), v
 
     def forward(self, x_BTD: Tensor, *, allowed: Tensor | None = None, causal: bool = False) -> Tensor:
         """(B, T, D) → (B, T, D)."""

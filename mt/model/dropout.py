@@ -49,3 +49,16 @@ class Dropout(nn.Module):
     def extra_repr(self) -> str:
         """Shown by `print(model)`."""
         return f"p={self.p}"
+
+
+class WordDropout(Dropout):
+    """Dropout whose elements are whole tokens: all numbers of an embedding are zero, or none is (Gal & Ghahramani 2016, https://arxiv.org/abs/1512.05287).
+
+    As a lever of translation: Sennrich et al. 2016, https://arxiv.org/abs/1606.02891.
+    """
+
+    def forward(self, x_BTD: Tensor) -> Tensor:
+        """(B, T, D) → (B, T, D)."""
+        if not self.training or self.dropped == 0:
+            return x_BTD
+        return x_BTD * super().forward(x_BTD.new_ones(*x_BTD.shape[:-1], 1))

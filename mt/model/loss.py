@@ -11,19 +11,22 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
+from mt.config.schema import TrainConfig
+from mt.model.agreement import gradient_of_divergence
 from mt.model.transformer import Transformer
 
-CHUNK = 512  # positions; their 512 × 8000 logits are 16 MB: fewer make poor matrix products, more fall out of the cache
+CHUNK = 512  # positions, an even number; their 512 × 8000 logits are 16 MB: fewer make poor matrix products, more fall out of the cache
 
 
 class SmoothedCrossEntropy(torch.autograd.Function):
     """Σ over positions of (1 - ε)·(-log p(gold)) + ε·mean over V of (-log p), as torch.nn.functional.cross_entropy defines label smoothing.
 
     The gradient of a chunk, softmax - (1 - ε)·onehot - ε/V, is computed while its probabilities are at hand; the backward pass scales it.
+    With `r_drop` rows are in pairs, and r_drop · their divergence has a share in the gradient, but none in the sum.
     """
 
     @staticmethod
-    def forward(ctx: Any, states_ND: Tensor, weight_VD: Tensor, gold_N: Tensor, smoothing: float) -> Tensor:
+    def forward(ctx: Any, states_ND: Tensor, weight_VD: Tensor, gold_N: Tensor, smoothing: float, r_drop: float) -> Tensor:
         """The sum, a scalar in fp32 (or fp64)."""
         dtype = torch.promote_types(states_ND.dtype, torch.float32)
         product = torch.get_autocast_dtype(states_ND.device.type) if torch.is_autocast_enabled(states_ND.device.type) else states_ND.dtype
@@ -41,8 +44,11 @@ class SmoothedCrossEntropy(torch.autograd.Function):
                 total -= (1 - smoothing) * log_probs_CV.gather(1, gold_C1).sum() + smoothing / vocab * log_probs_CV.sum()
                 if not (need_states or need_weight):
                     continue
+                pull_CV = gradient_of_divergence(log_probs_CV) if r_drop else None
                 grad_CV = log_probs_CV.exp_()  # ε/V is the same for all of V: its share of both products is a sum, taken off below
                 grad_CV.scatter_add_(1, gold_C1, grad_CV.new_full((1, 1), smoothing - 1).expand_as(gold_C1))
+                if pull_CV is not None:
+                    grad_CV.add_(pull_CV, alpha=r_drop)
                 grad_CV = grad_CV.to(product)
                 if need_states:
                     torch.mm(grad_CV, weight, out=ctx.grad_states_ND[start : start + CHUNK])
@@ -58,19 +64,22 @@ class SmoothedCrossEntropy(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None, None, None]:
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None, None, None, None]:
         """The stored gradients, scaled in place: the pass can be made once."""
         states, weight = ctx.grad_states_ND, ctx.grad_weight_VD
         assert states is not None or weight is not None, "the backward pass of the loss can be made once"
         ctx.grad_states_ND = ctx.grad_weight_VD = None
-        return None if states is None else states.mul_(grad), None if weight is None else weight.mul_(grad), None, None
+        return None if states is None else states.mul_(grad), None if weight is None else weight.mul_(grad), None, None, None
 
 
-def smoothed_cross_entropy(states_ND: Tensor, weight_VD: Tensor, gold_N: Tensor, smoothing: float) -> Tensor:
-    """The sum over N positions, in fp32 (or fp64), of the label-smoothed cross-entropy of softmax(states · weightᵀ)."""
+def smoothed_cross_entropy(states_ND: Tensor, weight_VD: Tensor, gold_N: Tensor, smoothing: float, *, r_drop: float = 0.0) -> Tensor:
+    """The sum over N positions, in fp32 (or fp64), of the label-smoothed cross-entropy of softmax(states · weightᵀ).
+
+    With `r_drop`, positions are in pairs and the gradient is that of the sum + r_drop · Σ over pairs of ½·(KL(p‖q) + KL(q‖p)).
+    """
     if not torch.is_grad_enabled():  # a Function is told what its inputs ask for, not whether anybody listens
         states_ND, weight_VD = states_ND.detach(), weight_VD.detach()
-    total: Tensor = SmoothedCrossEntropy.apply(states_ND, weight_VD, gold_N, smoothing)  # type: ignore[no-untyped-call]
+    total: Tensor = SmoothedCrossEntropy.apply(states_ND, weight_VD, gold_N, smoothing, r_drop)  # type: ignore[no-untyped-call]
     return total
 
 
@@ -93,3 +102,36 @@ class LossOfBatch(nn.Module):
         smoothing = self.smoothing if self.training else 0.0
         total = smoothed_cross_entropy(states_BTD[real_BT], self.model.output.weight, gold_N, smoothing)
         return total, torch.tensor(gold_N.numel(), device=total.device)
+
+
+class RDropOfBatch(LossOfBatch):
+    """Each pair goes through the model twice, with different dropout, and the two are drawn to each other (Liang et al. 2021, alg. 1).
+
+    The gradient is half that of eq. 4, -log p - log q + α · ½·(KL(p‖q) + KL(q‖p)): for each token, as without. The sum that is given is the
+    cross-entropy alone, the mean of the two passes, so that journals with and without compare. In evaluation there is one pass.
+    """
+
+    def __init__(self, model: Transformer, *, smoothing: float, pad: int, alpha: float) -> None:
+        super().__init__(model, smoothing=smoothing, pad=pad)
+        self.alpha = alpha
+
+    def forward(self, src_BS: Tensor, inputs_BT: Tensor, gold_BT: Tensor) -> tuple[Tensor, Tensor]:
+        """A batch in, (sum, count) out."""
+        if not self.training:
+            return super().forward(src_BS, inputs_BT, gold_BT)
+        twice_BS, twice_BT = (ids.repeat_interleave(2, dim=0) for ids in (src_BS, inputs_BT))
+        allowed_BS = twice_BS != self.pad
+        states_BTD = self.model.decode(self.model.encode(twice_BS, allowed_BS), allowed_BS, twice_BT)
+        states_BT2D = states_BTD.unflatten(0, (gold_BT.size(0), 2)).transpose(1, 2)
+        real_BT = gold_BT != self.pad
+        gold_N = gold_BT[real_BT]
+        pairs_ND, weight_VD = states_BT2D[real_BT].flatten(0, 1), self.model.output.weight
+        total = smoothed_cross_entropy(pairs_ND, weight_VD, gold_N.repeat_interleave(2), self.smoothing, r_drop=self.alpha)
+        return total / 2, torch.tensor(gold_N.numel(), device=total.device)
+
+
+def build_loss(model: Transformer, cfg: TrainConfig, *, pad: int) -> LossOfBatch:
+    """The loss that the settings ask for."""
+    if cfg.r_drop:
+        return RDropOfBatch(model, smoothing=cfg.label_smoothing, pad=pad, alpha=cfg.r_drop)
+    return LossOfBatch(model, smoothing=cfg.label_smoothing, pad=pad)

@@ -7,21 +7,25 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from mt.config.schema import ModelConfig
-from mt.model.attention import attend, join_heads
+from mt.model.attention import CrossAttention, SelfAttention, attend, join_heads
 from mt.model.cache import DecoderCache, LayerCache
-from mt.model.dropout import Dropout
-from mt.model.layers import DecoderLayer, EncoderLayer
-from mt.model.positions import sinusoids
+from mt.model.dropout import Dropout, WordDropout
+from mt.model.layers import NORMS, Activation, DecoderLayer, EncoderLayer, FeedForward, NormKind, Residual
+from mt.model.positions import Rotary, Table, sinusoids, unturned
 
 
 class Transformer(nn.Module):
-    """Encoder-decoder Transformer with sinusoidal positions, pre-norm with final norms or post-norm, embeddings scaled by √D."""
+    """Encoder-decoder Transformer, pre-norm with final norms or post-norm, embeddings scaled by √D.
+
+    All options are chosen here, once: what computes has no branches for them.
+    """
 
     def __init__(
         self,
@@ -35,33 +39,44 @@ class Transformer(nn.Module):
         decoder_layers: int,
         dropout: float = 0.0,
         attention_dropout: float = 0.0,
+        activation_dropout: float = 0.0,
+        word_dropout: float = 0.0,
         pre_norm: bool = True,
+        norm_kind: NormKind = "layer",
+        activation: Activation = "relu",
+        positions: Literal["sinusoidal", "rope"] = "sinusoidal",
         joint: bool = True,
         tied: bool = True,
         gradient_checkpointing: bool = False,
     ) -> None:
         super().__init__()
         assert not (joint and src_vocab != tgt_vocab), "a joint vocabulary has one size"
+        turn = Rotary(dim // heads) if positions == "rope" else unturned
 
-        def encoder_layer() -> EncoderLayer:
-            return EncoderLayer(dim, ffn, heads, dropout=dropout, attention_dropout=attention_dropout, pre_norm=pre_norm)
+        def attention() -> SelfAttention:
+            return SelfAttention(dim, heads, dropout=attention_dropout, turn=turn)
 
-        def decoder_layer() -> DecoderLayer:
-            return DecoderLayer(dim, ffn, heads, dropout=dropout, attention_dropout=attention_dropout, pre_norm=pre_norm)
+        def cross() -> CrossAttention:
+            return CrossAttention(dim, heads, dropout=attention_dropout)
 
-        self.dim, self.gradient_checkpointing = dim, gradient_checkpointing
+        def feed_forward() -> FeedForward:
+            return FeedForward(dim, ffn, activation=activation, dropout=activation_dropout)
+
+        def residual() -> Residual:
+            return Residual(dim, dropout=dropout, pre_norm=pre_norm, norm=norm_kind)
+
+        self.dim, self.ffn, self.gradient_checkpointing = dim, ffn, gradient_checkpointing
         self.src_embedding = nn.Embedding(src_vocab, dim)
         self.tgt_embedding = self.src_embedding if joint and tied else nn.Embedding(tgt_vocab, dim)
         self.output = nn.Linear(dim, tgt_vocab, bias=False)
         if tied:
             self.output.weight = self.tgt_embedding.weight
-        self.dropout = Dropout(dropout)
-        self.encoder = nn.ModuleList(encoder_layer() for _ in range(encoder_layers))
-        self.decoder = nn.ModuleList(decoder_layer() for _ in range(decoder_layers))
-        self.encoder_norm = nn.LayerNorm(dim) if pre_norm else nn.Identity()
-        self.decoder_norm = nn.LayerNorm(dim) if pre_norm else nn.Identity()
-        self.register_buffer("positions", sinusoids(512, dim), persistent=False)
-        self.positions: Tensor
+        self.positions = Table(sinusoids if positions == "sinusoidal" else torch.zeros, dim)
+        self.word_dropout, self.dropout = WordDropout(word_dropout), Dropout(dropout)
+        self.encoder = nn.ModuleList(EncoderLayer(attention(), feed_forward(), residual) for _ in range(encoder_layers))
+        self.decoder = nn.ModuleList(DecoderLayer(attention(), cross(), feed_forward(), residual) for _ in range(decoder_layers))
+        self.encoder_norm = NORMS[norm_kind](dim) if pre_norm else nn.Identity()
+        self.decoder_norm = NORMS[norm_kind](dim) if pre_norm else nn.Identity()
         self.reset_parameters()
 
     @classmethod
@@ -77,7 +92,12 @@ class Transformer(nn.Module):
             decoder_layers=cfg.decoder_layers,
             dropout=cfg.dropout,
             attention_dropout=cfg.attention_dropout,
+            activation_dropout=cfg.activation_dropout,
+            word_dropout=cfg.word_dropout,
             pre_norm=cfg.norm == "pre",
+            norm_kind=cfg.norm_kind,
+            activation=cfg.activation,
+            positions=cfg.positions,
             joint=joint,
             tied=cfg.tied_embeddings,
             gradient_checkpointing=cfg.gradient_checkpointing,
@@ -87,7 +107,7 @@ class Transformer(nn.Module):
         """Initial weights, all of them.
 
         embeddings, output   normal, standard deviation D^-0.5 (so that √D · embedding has unit variance)
-        other matrices       Xavier uniform, each of the fused q, k, v blocks by itself
+        other matrices       Xavier uniform, each of the fused blocks (q, k, v; gate and value) by itself
         biases 0, norm weights 1
         """
         for name, parameter in self.named_parameters():
@@ -97,19 +117,16 @@ class Transformer(nn.Module):
                 nn.init.zeros_(parameter)
             elif "norm" in name:
                 nn.init.ones_(parameter)
-            elif name.endswith(("qkv.weight", "kv.weight")):
-                for block in parameter.split(self.dim):
+            elif name.endswith(("qkv.weight", "kv.weight", "inner.weight")):
+                for block in parameter.split(self.ffn if name.endswith("inner.weight") else self.dim):
                     nn.init.xavier_uniform_(block)
             else:
                 nn.init.xavier_uniform_(parameter)
 
     def embed(self, embedding: nn.Embedding, ids_BT: Tensor, start: int = 0) -> Tensor:
         """Scaled embeddings plus positions from `start` on, (B, T) → (B, T, D)."""
-        end = start + ids_BT.size(1)
-        if end > self.positions.size(0):
-            with torch.inference_mode(False):  # an inference tensor could not be written to later, as DDP does with buffers
-                self.positions = sinusoids(2 * end, self.dim).to(self.positions)
-        x_BTD = torch.add(self.positions[start:end], embedding(ids_BT), alpha=math.sqrt(self.dim))
+        positions_TD = self.positions(start, start + ids_BT.size(1))
+        x_BTD = torch.add(positions_TD, self.word_dropout(embedding(ids_BT)), alpha=math.sqrt(self.dim))
         return self.dropout(x_BTD)
 
     def run_layer(self, layer: nn.Module, *inputs: Tensor) -> Tensor:
@@ -162,7 +179,7 @@ def step_layer(layer: DecoderLayer, y_R1D: Tensor, own: LayerCache, cache: Decod
 
     def self_attention(h_R1D: Tensor) -> Tensor:
         nonlocal own
-        q, k, v = layer.attention.project(h_R1D)
+        q, k, v = layer.attention.project(h_R1D, start=cache.length)
         own = own.extended(k, v)
         assert own.k_RHTE is not None
         assert own.v_RHTE is not None

@@ -16,6 +16,7 @@ from mt.data.plan import Cursor
 from mt.data.show import shown
 from mt.errors import ConfigError
 from mt.rundir import RunDir
+from mt.train.inherit import adopt
 from mt.train.inputs import find_store, fingerprints, fit_tokenizers, obtain_store, training_data
 from mt.translator import load_tokenizers
 
@@ -25,6 +26,7 @@ def data_of_config(path: Path, overrides: Sequence[str], *, say: Say) -> Trainin
     config, warnings = load(path, overrides)
     for warning in warnings:
         say(f"warning: {warning}")
+    config = adopt(config)
     cache = CacheDir(config.data.cache)
     prints = fingerprints(config, cache)
     with TemporaryDirectory() as folder:

@@ -48,6 +48,12 @@ def flat(values: object, prefix: str = "") -> dict[str, object]:
     return {key: value for name, inner in items for key, value in flat(inner, f"{prefix}{name}.").items()}
 
 
+def changes(frozen: Config, config: Config) -> dict[str, tuple[object, object]]:
+    """The settings that are others than before, each with its value then and now."""
+    old, new = flat(frozen.model_dump(mode="json")), flat(config.model_dump(mode="json"))
+    return {key: (old.get(key), new.get(key)) for key in sorted(old.keys() | new.keys()) if old.get(key) != new.get(key)}
+
+
 def same_run(config: Config, frozen: Config, run: RunDir) -> Config:
     """The config to go on with: what was derived stays, harmless changes are taken. Raises RunError listing all others."""
     train = config.train
@@ -55,15 +61,18 @@ def same_run(config: Config, frozen: Config, run: RunDir) -> Config:
     fills: dict[str, object] = {"precision": derived.precision if train.precision == "auto" else train.precision}
     if train.max_updates is None and train.max_epochs is None and train.max_minutes is None:
         fills |= {limit: getattr(derived, limit) for limit in ("max_updates", "max_epochs", "max_minutes")}
+    fills["init_from"] = train.init_from or derived.init_from
+    if derived.init_from:  # the tokenizer is that of the other run, whatever the settings say
+        sample = config.tokenizer.sample
+        config = config.model_copy(update={"tokenizer": frozen.tokenizer.model_copy(update={"sample": sample})})
     fills["save_every"] = train.save_every or derived.save_every
     fills["schedule"] = train.schedule.model_copy(update={"warmup": train.schedule.warmup or derived.schedule.warmup})
     fills["validation"] = train.validation.model_copy(update={"every": train.validation.every or derived.validation.every})
     config = config.model_copy(update={"train": train.model_copy(update=fills)})
-    old, new = flat(frozen.model_dump(mode="json")), flat(config.model_dump(mode="json"))
     shaped = isinstance(config.train.schedule, Cosine | Linear)
     allowed = tuple(key for key in MAY_CHANGE if not (shaped and key in ("train.max_updates", "train.max_epochs")))
-    changed = [key for key in sorted(old.keys() | new.keys()) if old.get(key) != new.get(key) and not key.startswith(allowed)]
+    changed = {key: values for key, values in changes(frozen, config).items() if not key.startswith(allowed)}
     if changed:
-        lines = [f"{run.path}: cannot resume, {key} changed: {old.get(key)} before, {new.get(key)} now" for key in changed]
+        lines = [f"{run.path}: cannot resume, {key} changed: {old} before, {new} now" for key, (old, new) in changed.items()]
         raise ConfigError(*lines, f"{run.path}: set these back, or start another run with --run-dir NEW")
     return config

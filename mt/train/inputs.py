@@ -33,6 +33,7 @@ from mt.formats.readers import read_held_out, read_pairs
 from mt.rundir import RunDir, read_object
 from mt.tokenizer.fit import fit_items
 from mt.tokenizer.spm import Tokenizers
+from mt.train.inherit import keep_tokenizers
 from mt.translator import load_tokenizers
 
 # ── dev and test ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -119,6 +120,8 @@ def training_sources(config: Config) -> list[Source]:
 def fit_tokenizers(config: Config, run: RunDir, cache: CacheDir, prints: dict[str, str], *, say: Say) -> Tokenizers:
     """Train the tokenizer of both sides, or of each, on the training text, or find it in the cache; says what was adjusted."""
     cfg = config.tokenizer
+    if config.train.init_from:
+        return keep_tokenizers(config, run)
     src_file, tgt_file = run.tokenizer_files(joint=cfg.joint)
     facts = {
         "corpora": [facts_of(corpus, config, prints) for corpus in config.data.train],

@@ -18,6 +18,7 @@ from mt.errors import DecodeError, TrainError
 from mt.files import sync
 from mt.rundir import RunDir
 from mt.train.events import Ended, Event, Saved, Update, Validated
+from mt.train.monitor import naming
 from mt.train.optim import set_rate
 from mt.train.precision import autocast
 from mt.train.schedule import learning_rate
@@ -180,7 +181,8 @@ def save(state: State, run: RunDir, *, best: bool, keep: int, every: int) -> Sav
     refuse_broken_weights(state, run)
     state.progress.journal_bytes = run.journal.stat().st_size if run.journal.exists() else 0
     if run.journal.exists():
-        sync(run.journal)
+        with naming(run.journal):
+            sync(run.journal)
     path = state.save(run)
     run.set_names(last=path, **({"best": path} if best else {}))
     rotate(run, keep=keep, every=every)

@@ -185,6 +185,8 @@ class TensorBoard:
                     text = f"    {sample.source}\n    {sample.reference}\n    {sample.translation}"  # indented: Markdown shows it as it is
                     self.writer.add_text(f"dev/sample {number}", text, event.update)
                 self.writer.flush()
+            case Saved():  # a kill must not take the curves before the checkpoint, as they will not come again
+                self.writer.flush()
             case _:
                 pass
 

@@ -1,4 +1,4 @@
-"""The optimiser: AdamW, without decay on biases and norms."""
+"""The optimiser: AdamW, without decay on biases and norms, and on embeddings if that is wanted."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from mt.config.schema import OptimizerConfig
 
 
 def build_optimizer(model: nn.Module, cfg: OptimizerConfig) -> torch.optim.AdamW:
-    """AdamW over the parameters, in two groups: matrices decay, vectors (biases, norms) do not."""
-    matrices = [p for p in model.parameters() if p.dim() >= 2]
-    vectors = [p for p in model.parameters() if p.dim() < 2]
-    groups = [{"params": matrices, "weight_decay": cfg.weight_decay}, {"params": vectors, "weight_decay": 0.0}]
+    """AdamW over the parameters, in two groups: matrices decay, vectors (biases, norms) and exempt embeddings do not."""
+    exempt = {id(m.weight) for m in model.modules() if isinstance(m, nn.Embedding) and not cfg.decay_embeddings}
+    decaying = [p for p in model.parameters() if p.dim() >= 2 and id(p) not in exempt]
+    others = [p for p in model.parameters() if p.dim() < 2 or id(p) in exempt]
+    groups = [{"params": decaying, "weight_decay": cfg.weight_decay}, {"params": others, "weight_decay": 0.0}]
     fused = all(p.device.type in ("cpu", "cuda") for p in model.parameters())
     return torch.optim.AdamW(groups, lr=cfg.lr, betas=cfg.betas, eps=cfg.eps, fused=fused)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import torch
 
-from mt.checkpoint import check_model, read_state
+from mt.checkpoint import rotate
 from mt.config.derived import derive
 from mt.config.load import dump, load
 from mt.config.schema import Config
@@ -22,11 +22,12 @@ from mt.errors import DataError
 from mt.files import write_atomic
 from mt.formats.pairs import Pair
 from mt.model.device import choose_device
-from mt.model.loss import LossOfBatch
+from mt.model.loss import build_loss
 from mt.model.transformer import Transformer
 from mt.rundir import RunDir
 from mt.tokenizer.spm import Tokenizers
-from mt.train.derive import make_plan, same_run
+from mt.train.derive import changes, make_plan, same_run
+from mt.train.inherit import adopt, freeze, load_inherited
 from mt.train.inputs import (
     check_files,
     check_sources,
@@ -40,6 +41,7 @@ from mt.train.inputs import (
 from mt.train.loop import Plan
 from mt.train.memory import refuse_too_large
 from mt.train.precision import choose_precision
+from mt.train.recovery import recover
 from mt.train.state import State
 from mt.train.validate import Validators
 from mt.translator import load_tokenizers
@@ -71,6 +73,7 @@ def prepare(config: Config, *, device: str, say: Say) -> Prepared:
     Raises MTError for anything wrong with settings or data; then nothing of the run is left behind.
     """
     run = RunDir(run_path(config))
+    config = adopt(config)
     with fresh(run):
         where = choose_device(device)
         precision = choose_precision(config.train.precision, where)
@@ -84,7 +87,7 @@ def prepare(config: Config, *, device: str, say: Say) -> Prepared:
         data = training_data(config, store, tokenizers, workers=worker_count(config, where))
         epoch = data.order.measure()
         config = derive(config, updates_per_epoch=updates_in(epoch, config))
-        prepared = assemble(config, run, tokenizers, data, epoch, dev, device=where)
+        prepared = assemble(config, run, tokenizers, data, epoch, dev, device=where, say=say)
         with write_atomic(run.config) as file:
             file.write(dump(config))
     if prepared.validator:
@@ -93,7 +96,7 @@ def prepare(config: Config, *, device: str, say: Say) -> Prepared:
 
 
 def resume(config: Config, *, device: str, say: Say) -> Prepared:
-    """Take a run up where its newest checkpoint was written. Raises RunError naming all settings and files that have changed."""
+    """Take a run up where its newest whole checkpoint was written. Raises RunError naming all settings and files that have changed."""
     run = RunDir(run_path(config))
     frozen = load(run.config).config
     config = same_run(config, frozen, run)
@@ -103,18 +106,15 @@ def resume(config: Config, *, device: str, say: Say) -> Prepared:
     tokenizers = load_tokenizers(run, joint=config.tokenizer.joint)
     store = find_store(config, run, cache, tokenizers, say=say)
     data = training_data(config, store, tokenizers, workers=worker_count(config, where))
-    prepared = assemble(config, run, tokenizers, data, data.order.measure(), read_dev(config), device=where)
-    last = run.names().get("last") or next((run.step(update).name for update in reversed(run.steps())), None)
-    if last is None:
+    prepared = assemble(config, run, tokenizers, data, data.order.measure(), read_dev(config), device=where, say=say)
+    if changed := ", ".join(f"{key} {new} (was {old})" for key, (old, new) in changes(frozen, config).items() if key != "run_dir"):
+        say(f"{run.path}: goes on with {changed}")
+    if recover(prepared.state, run, config.model, say=say):
+        rotate(run, keep=config.train.keep, every=prepared.plan.save_every)
+    else:
         run.journal.unlink(missing_ok=True)
         shutil.rmtree(run.tensorboard, ignore_errors=True)
         say(f"{run.path}: was stopped before its first checkpoint, starting over")
-        return prepared
-    path = run.checkpoints / last
-    check_model(read_state(path), config.model, source=path, config=run.config)
-    prepared.state.restore(path)
-    if "best" not in run.names():  # names.json was lost: the next validation is the best there is
-        prepared.state.progress.best = None
     with write_atomic(run.config) as file:
         file.write(dump(config))
     return prepared
@@ -160,13 +160,17 @@ def assemble(
     dev: dict[str, list[Pair]],
     *,
     device: torch.device,
+    say: Say,
 ) -> Prepared:
-    """Model, optimiser and dev set, from the seed alone."""
+    """Model, optimiser and dev set, from the seed alone, or from the run that this one starts from."""
     check_directions(data, tokenizers)
     refuse_too_large(config, device, vocab=(tokenizers.src.size, tokenizers.tgt.size))
     torch.manual_seed(config.train.seed)
     model = Transformer.build(config.model, src_vocab=tokenizers.src.size, tgt_vocab=tokenizers.tgt.size, joint=tokenizers.joint)
-    loss = LossOfBatch(model.to(device), smoothing=config.train.label_smoothing, pad=tokenizers.tgt.pad).train()
+    if config.train.init_from and not run.steps():  # else a checkpoint of its own is read next
+        load_inherited(model, config, tokenizers, say=say)
+    freeze(model, config.train.freeze)
+    loss = build_loss(model.to(device), config.train, pad=tokenizers.tgt.pad).train()
     precision = choose_precision(config.train.precision, device)
     origin = {"tokenizers": [one.fingerprint for one in tokenizers], "model": config.model.model_dump(mode="json")}
     state = State(loss, config.train, precision=precision, device=device, origin=origin)

@@ -90,12 +90,13 @@ def tidy(run: RunDir) -> Iterator[None]:
 def describe(prepared: Prepared, *, say: Say) -> None:
     """Say what the run is."""
     state, cfg, run = prepared.state, prepared.config.train, prepared.run
-    parameters = sum(p.numel() for p in state.model.parameters())
+    parameters, trained = (sum(p.numel() for p in state.model.parameters() if p.requires_grad or whole) for whole in (True, False))
     limits = {"updates": cfg.max_updates, "epochs": cfg.max_epochs, "minutes": cfg.max_minutes}
     until = " or ".join(f"{value:g} {name}" for name, value in limits.items() if value)
     real = prepared.epoch.real / prepared.epoch.padded
     threads = f", {torch.get_num_threads()} threads" if state.device.type == "cpu" else ""
-    say(f"model: {parameters} parameters; device {state.device}{threads}, precision {state.precision}")
+    frozen = f", {trained} of them trained" if trained < parameters else ""
+    say(f"model: {parameters} parameters{frozen}; device {state.device}{threads}, precision {state.precision}")
     pairs = len(prepared.data.store)
     say(f"data: {pairs} pairs, {prepared.updates_per_epoch} updates an epoch, {100 * real:.1f} % of a batch are real tokens")
     say(f"run: {run.path}, until {until}; curves: tensorboard --logdir {run.tensorboard}")
@@ -109,8 +110,8 @@ def finished(prepared: Prepared) -> str | None:
 
 def is_scored(prepared: Prepared) -> bool:
     """Whether a finished run has all that comes after training."""
-    run, config = prepared.run, prepared.config
-    return (run.average.exists() or not config.train.average.last) and (run.test_scores.exists() or not config.data.test)
+    config = prepared.config
+    return prepared.run.test_scores.exists() or not (config.data.test or config.train.average.last)
 
 
 def train(prepared: Prepared, *, say: Say) -> int:
@@ -120,9 +121,12 @@ def train(prepared: Prepared, *, say: Say) -> int:
     progress.ended = None
     if progress.update:
         say(f"resuming at update {progress.update}, epoch {progress.cursor.epoch + 1}")
-        if run.journal.exists():
-            with naming(run.journal), run.journal.open("r+b") as file:  # what came after the checkpoint will come again
-                file.truncate(min(progress.journal_bytes, run.journal.stat().st_size))
+    if run.journal.exists():
+        with naming(run.journal), run.journal.open("r+b") as file:  # what came after the checkpoint will come again
+            file.truncate(min(progress.journal_bytes, run.journal.stat().st_size))
+    if run.test_scores.is_file():  # it tells that the run is finished
+        with naming(run.test_scores):
+            run.test_scores.unlink()
     if state.device.type == "cpu":
         keep_freed_memory()
     console = Console(total=prepared.plan.last_update, minutes=cfg.max_minutes, done=progress.update, seconds=progress.seconds)
@@ -165,7 +169,7 @@ def finish(prepared: Prepared, *, device: str, say: Say) -> None:
         reports[name] = {"corpus": corpus.called(), "beam": config.decode.beam, **scores.as_json()}
         for one in scores.metrics:
             say(f"{name}: {one.name} {one.score:.2f}  {one.signature}  beam {config.decode.beam}")
-    if reports:
+    if reports or config.train.average.last:
         with naming(run.reports):
             run.reports.mkdir(exist_ok=True)
         with write_atomic(run.test_scores) as file:
@@ -179,10 +183,17 @@ def average(prepared: Prepared, steps: Sequence[int], *, say: Say) -> None:
     paths = [run.step(update) for update in steps]
     weights = mean([read_weights(path) for path in paths])
     load_weights(state.model, weights, source=run.average)
-    save_checkpoint(run.average, weights=weights, state={**state.origin, "average_of": [path.name for path in paths]})
     say(f"average: the mean of {', '.join(path.name for path in paths)}")
+    scores: dict[str, float] = {}
     if prepared.validator:
         found = prepared.validator(state.loss)
-        say(f"average: loss {found.loss:.3f}, BLEU {found.scores['bleu']:.2f}, chrF {found.scores['chrf']:.2f}")
-        if better(metric, found.scores[metric], state.progress.best):
-            run.set_names(best=run.average)
+        scores = found.scores
+        say(f"average: loss {found.loss:.3f}, BLEU {scores['bleu']:.2f}, chrF {scores['chrf']:.2f}")
+    wins = bool(scores) and better(metric, scores[metric], state.progress.best)
+    if run.names().get("best") == run.average.name and not wins:
+        say("average: no better than the one of an earlier end, which stays")
+        return
+    about = {**state.origin, "average_of": [path.name for path in paths], "scores": scores}
+    save_checkpoint(run.average, weights=weights, state=about)
+    if wins:
+        run.set_names(best=run.average)

@@ -15,6 +15,14 @@ from mt.config.schema import DecodeConfig, ModelConfig
         ("model: {dim: 100, heads: 8}", "model.heads: 8 does not divide model.dim 100; use 10"),
         ("model: {dim: 9, heads: 3}", "model.dim: 9 is odd, and sinusoidal positions need an even width; use 10"),
         (
+            "train: {r_drop: 5}\nmodel: {dropout: 0}",
+            "train.r_drop: two passes through a model without dropout are one and the same; set model.dropout, or leave r_drop out",
+        ),
+        (
+            "model: {dim: 12, heads: 4, positions: rope}",
+            "model.heads: heads 3 wide are odd, and rope turns pairs of numbers; use model.dim 16",
+        ),
+        (
             "decode: {n_best: 6}",
             "decode.n_best: 6 translations a line, but a search with beam 5 and patience 1 ends at 5; raise decode.beam to 6",
         ),

@@ -7,8 +7,10 @@ import torch
 from torch import Tensor, nn
 
 from mt.model.attention import FEW, CrossAttention, SelfAttention, attend, join_heads, split_heads
+from mt.model.positions import Rotary
 from tests.model.untrained import by_formula
 from tests.oracle.attention import Affine, attention, multi_head
+from tests.oracle.rotary import rotated
 
 B, T, S, H, E = 3, FEW + 2, 5, 2, 3  # T: so many queries that the fused kernel is asked
 D = H * E
@@ -97,6 +99,18 @@ def test_self_attention_is_the_formula(heads: int, allowed: Tensor | None, causa
     full = full & CAUSAL if causal else full
     expected = [multi_head(x.tolist(), x.tolist(), heads=heads, q=q, k=k, v=v, out=out, allowed=full[b, 0]) for b, x in enumerate(x_BTD)]
     torch.testing.assert_close(layer(x_BTD, allowed=allowed, causal=causal), torch.tensor(expected, dtype=torch.float64))
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_self_attention_with_rotary_positions_is_the_formula_with_turned_queries_and_keys(causal: bool) -> None:
+    """The tables are kept in float32."""
+    layer = by_formula(SelfAttention(12, 2, turn=Rotary(6)))
+    q, k, v = affines(layer.qkv, 3)
+    (out,) = affines(layer.out, 1)
+    x_BTD = states(2, T, 12, seed=1)
+    full = (CAUSAL if causal else torch.ones_like(CAUSAL)).tolist()
+    expected = [multi_head(x.tolist(), x.tolist(), heads=2, q=q, k=k, v=v, out=out, allowed=full, turn=rotated) for x in x_BTD]
+    torch.testing.assert_close(layer(x_BTD, causal=causal), torch.tensor(expected, dtype=torch.float64), rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize("heads", [1, H])

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from mt.model.dropout import Dropout
+from mt.model.dropout import Dropout, WordDropout
 
 COUNT = 200_000
 
@@ -92,3 +92,19 @@ def test_the_gradient_has_the_mask_of_the_forward_pass() -> None:
 
 def test_it_says_its_p() -> None:
     assert repr(Dropout(0.25)) == "Dropout(p=0.25)"
+
+
+def test_a_word_is_dropped_whole_or_not_at_all_with_its_share_and_mean() -> None:
+    x_BTD = torch.randn(50, 400, 3, dtype=torch.float64)
+    found = seeded(WordDropout(0.2), x_BTD)
+    zeros_BTD = found == 0
+    assert torch.equal(zeros_BTD.any(dim=-1), zeros_BTD.all(dim=-1))
+    assert abs(zeros_BTD[..., 0].double().mean() - 0.2) < 5 * (0.2 * 0.8 / 20_000) ** 0.5
+    torch.testing.assert_close(found[~zeros_BTD], x_BTD[~zeros_BTD] / 0.8, rtol=1e-4, atol=0)
+
+
+def test_words_stay_in_evaluation_and_without_a_probability() -> None:
+    x_BTD, before = torch.randn(2, 3, 4), torch.get_rng_state()
+    assert WordDropout(0.5).eval()(x_BTD) is x_BTD
+    assert WordDropout(0.0)(x_BTD) is x_BTD
+    assert torch.equal(torch.get_rng_state(), before)

@@ -49,8 +49,8 @@ def test_the_table_of_positions_grows_with_what_is_asked_for() -> None:
     with torch.inference_mode():
         torch.testing.assert_close(model.embed(model.tgt_embedding, ids_BT[:, :1], start=600), expected[:, 600:601])
         torch.testing.assert_close(model.embed(model.tgt_embedding, ids_BT), expected)
-    assert not model.positions.is_inference()
-    assert "positions" not in model.state_dict()
+    assert not model.positions.rows.is_inference()
+    assert not any("positions" in name for name in model.state_dict())
 
 
 @NORMS
@@ -209,6 +209,32 @@ def test_other_initial_matrices_are_xavier_uniform_each_fused_block_by_itself(wi
         assert weight.std().tolist() == pytest.approx(bound / math.sqrt(3), rel=0.03)
 
 
+def test_gate_and_value_are_initialised_each_by_itself() -> None:
+    torch.manual_seed(1)
+    model = Transformer(src_vocab=9, tgt_vocab=9, dim=64, ffn=96, heads=4, encoder_layers=1, decoder_layers=1, activation="swiglu")
+    for weight in model.encoder[0].feed_forward.inner.weight.split(96):
+        bound = math.sqrt(6 / (64 + 96))
+        assert 0.99 * bound < weight.abs().max() <= bound
+
+
+def test_the_options_cost_the_parameters_they_say() -> None:
+    def parameters(**options: str) -> int:
+        return sum(p.numel() for p in small_transformer(**options).parameters())
+
+    sublayers, layers = 2 + 2 * 3, 3
+    assert parameters(norm_kind="rms") == parameters() - (sublayers + 2) * DIM
+    assert parameters(activation="gelu") == parameters(positions="rope") == parameters()
+    assert parameters(activation="swiglu") == parameters() + layers * (DIM + 1) * FFN
+
+
+def test_a_dropped_word_leaves_its_position() -> None:
+    model = small_transformer(word_dropout=0.999).train()
+    ids_BT = batch(SOURCES, TARGETS).inputs_BT
+    torch.manual_seed(1)
+    found = model.embed(model.tgt_embedding, ids_BT, start=2)
+    torch.testing.assert_close(found, sinusoids(2 + ids_BT.size(1), DIM).double()[2:].expand_as(found))
+
+
 def test_a_config_decides_the_model() -> None:
     cfg = ModelConfig(dim=12, ffn=20, heads=3, encoder_layers=2, decoder_layers=1, dropout=0.25, attention_dropout=0.125, norm="post")
     model = Transformer.build(cfg, src_vocab=9, tgt_vocab=7, joint=False)
@@ -216,7 +242,11 @@ def test_a_config_decides_the_model() -> None:
     assert (len(model.encoder), len(model.decoder)) == (2, 1)
     layer = model.decoder[0]
     assert (layer.attention.heads, layer.cross.heads, layer.feed_forward.inner.out_features) == (3, 3, 20)
-    assert {m.p for m in model.modules() if hasattr(m, "dropped")} == {0.25}
+    assert {name: m.p for name, m in model.named_modules() if hasattr(m, "dropped")} == {
+        name: 0.0 if name.endswith(("feed_forward.dropout", "word_dropout")) else 0.25
+        for name, _ in model.named_modules()
+        if name.endswith("dropout")
+    }
     assert {m.dropout for m in (layer.attention, layer.cross, model.encoder[0].attention)} == {0.125}
     assert isinstance(model.encoder_norm, nn.Identity)
     assert not layer.cross_residual.pre_norm
@@ -224,3 +254,18 @@ def test_a_config_decides_the_model() -> None:
     other = Transformer.build(ModelConfig(tied_embeddings=False, gradient_checkpointing=True), src_vocab=9, tgt_vocab=9, joint=True)
     assert other.output.weight is not other.tgt_embedding.weight
     assert other.gradient_checkpointing
+
+
+def test_a_config_decides_the_options() -> None:
+    dropouts = {"activation_dropout": 0.5, "word_dropout": 0.4}
+    cfg = ModelConfig(dim=12, ffn=20, heads=3, norm_kind="rms", activation="swiglu", positions="rope", **dropouts)
+    model = Transformer.build(cfg, src_vocab=9, tgt_vocab=9, joint=True)
+    norms = [m for name, m in model.named_modules() if name.endswith("norm")]
+    assert len(norms) == 3 * 2 + 3 * 3 + 2
+    assert all(isinstance(norm, nn.RMSNorm) for norm in norms)
+    assert model.word_dropout.p == 0.4
+    for layer in (*model.encoder, *model.decoder):
+        assert (layer.feed_forward.inner.out_features, layer.feed_forward.outer.in_features) == (40, 20)
+        assert layer.feed_forward.dropout.p == 0.5
+        assert layer.attention.turn is model.encoder[0].attention.turn  # one table for all
+    assert (model.positions.rows == 0).all()

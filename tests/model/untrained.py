@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -34,26 +34,12 @@ def small_transformer(
     pre_norm: bool = True,
     joint: bool = True,
     tied: bool = True,
-    dropout: float = 0.0,
-    attention_dropout: float = 0.0,
-    gradient_checkpointing: bool = False,
+    **options: Any,
 ) -> Transformer:
-    """Three layers in all, two heads; a separate source vocabulary is two larger."""
-    model = Transformer(
-        src_vocab=VOCAB if joint else VOCAB + 2,
-        tgt_vocab=VOCAB,
-        dim=DIM,
-        ffn=FFN,
-        heads=2,
-        encoder_layers=1,
-        decoder_layers=2,
-        dropout=dropout,
-        attention_dropout=attention_dropout,
-        pre_norm=pre_norm,
-        joint=joint,
-        tied=tied,
-        gradient_checkpointing=gradient_checkpointing,
-    )
+    """Three layers in all, two heads, unless the options say otherwise; a separate source vocabulary is two larger."""
+    shape = {"heads": 2, "encoder_layers": 1, "decoder_layers": 2, **options}
+    src_vocab = VOCAB if joint else VOCAB + 2
+    model = Transformer(src_vocab=src_vocab, tgt_vocab=VOCAB, dim=DIM, ffn=FFN, pre_norm=pre_norm, joint=joint, tied=tied, **shape)
     return by_formula(model)
 
 

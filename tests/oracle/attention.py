@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 Vector = list[float]
@@ -35,13 +35,25 @@ def attention(queries: Matrix, keys: Matrix, values: Matrix, *, allowed: Allowed
     return means
 
 
-def multi_head(asking: Matrix, asked: Matrix, *, heads: int, q: Affine, k: Affine, v: Affine, out: Affine, allowed: Allowed) -> Matrix:
-    """Each head has its own equal share of the columns; what they find is put side by side again."""
+def multi_head(
+    asking: Matrix,
+    asked: Matrix,
+    *,
+    heads: int,
+    q: Affine,
+    k: Affine,
+    v: Affine,
+    out: Affine,
+    allowed: Allowed,
+    turn: Callable[[Matrix], Matrix] = lambda xs: xs,
+) -> Matrix:
+    """Each head has its own equal share of the columns; what they find is put side by side again. `turn`: what positions do to q and k."""
     queries, keys, values = q(asking), k(asked), v(asked)
     size = len(queries[0]) // heads
     found: Matrix = [[] for _ in asking]
     for head in range(heads):
         own = slice(head * size, (head + 1) * size)
-        rows = attention([x[own] for x in queries], [x[own] for x in keys], [x[own] for x in values], allowed=allowed)
+        turned = (turn([x[own] for x in side]) for side in (queries, keys))
+        rows = attention(*turned, [x[own] for x in values], allowed=allowed)
         found = [left + right for left, right in zip(found, rows, strict=True)]
     return out(found)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from typing import Any
 
 import pytest
 import torch
@@ -43,15 +44,15 @@ def torchs_attention(layer: SelfAttention | CrossAttention, theirs: nn.Multihead
     return theirs
 
 
-def torchs_encoder_layer(layer: EncoderLayer, *, pre_norm: bool) -> nn.TransformerEncoderLayer:
-    theirs = nn.TransformerEncoderLayer(DIM, H, FFN, dropout=0.0, batch_first=True, norm_first=pre_norm, dtype=torch.float64)
+def torchs_encoder_layer(layer: EncoderLayer, **kind: Any) -> nn.TransformerEncoderLayer:
+    theirs = nn.TransformerEncoderLayer(DIM, H, FFN, dropout=0.0, batch_first=True, dtype=torch.float64, **kind)
     torchs_attention(layer.attention, theirs.self_attn)
     copy_others(theirs, layer, [layer.attention_residual.norm, layer.feed_forward_residual.norm])
     return theirs
 
 
-def torchs_decoder_layer(layer: DecoderLayer, *, pre_norm: bool) -> nn.TransformerDecoderLayer:
-    theirs = nn.TransformerDecoderLayer(DIM, H, FFN, dropout=0.0, batch_first=True, norm_first=pre_norm, dtype=torch.float64)
+def torchs_decoder_layer(layer: DecoderLayer, **kind: Any) -> nn.TransformerDecoderLayer:
+    theirs = nn.TransformerDecoderLayer(DIM, H, FFN, dropout=0.0, batch_first=True, dtype=torch.float64, **kind)
     torchs_attention(layer.attention, theirs.self_attn)
     torchs_attention(layer.cross, theirs.multihead_attn)
     copy_others(theirs, layer, [layer.attention_residual.norm, layer.cross_residual.norm, layer.feed_forward_residual.norm])
@@ -75,19 +76,20 @@ def plain_positions(length: int) -> Tensor:
     return table.double()
 
 
-def torchs_states(model: Transformer, src_BS: Tensor, inputs_BT: Tensor, *, pre_norm: bool) -> Tensor:
+def torchs_states(model: Transformer, src_BS: Tensor, inputs_BT: Tensor, *, pre_norm: bool, activation: str) -> Tensor:
     """What the decoder gives, made of torch's layers."""
+    kind = {"norm_first": pre_norm, "activation": activation}
     allowed_BS = src_BS != PAD
     causal_TT = torch.ones(inputs_BT.size(1), inputs_BT.size(1), dtype=torch.bool).tril()
     x_BSD = model.src_embedding.weight[src_BS] * DIM**0.5 + plain_positions(src_BS.size(1))
     for layer in model.encoder:
         assert isinstance(layer, EncoderLayer)
-        x_BSD = torchs_encoder_layer(layer, pre_norm=pre_norm)(x_BSD, src_key_padding_mask=~allowed_BS)
+        x_BSD = torchs_encoder_layer(layer, **kind)(x_BSD, src_key_padding_mask=~allowed_BS)
     memory_BSD = nn.functional.layer_norm(x_BSD, [DIM], *model.encoder_norm.parameters()) if pre_norm else x_BSD
     y_BTD = model.tgt_embedding.weight[inputs_BT] * DIM**0.5 + plain_positions(inputs_BT.size(1))
     for layer in model.decoder:
         assert isinstance(layer, DecoderLayer)
-        theirs = torchs_decoder_layer(layer, pre_norm=pre_norm)
+        theirs = torchs_decoder_layer(layer, **kind)
         y_BTD = theirs(y_BTD, memory_BSD, tgt_mask=~causal_TT, memory_key_padding_mask=~allowed_BS)
     return nn.functional.layer_norm(y_BTD, [DIM], *model.decoder_norm.parameters()) if pre_norm else y_BTD
 
@@ -123,12 +125,14 @@ def test_cross_attention(heads: int) -> None:
 
 @pytest.mark.parametrize("joint", [True, False])
 @pytest.mark.parametrize("pre_norm", [True, False], ids=["pre", "post"])
-def test_the_whole_model(pre_norm: bool, joint: bool) -> None:
+@pytest.mark.parametrize(("activation", "encoder_layers", "decoder_layers"), [("relu", 1, 2), ("gelu", 1, 2), ("gelu", 4, 1)])
+def test_the_whole_model(pre_norm: bool, joint: bool, activation: str, encoder_layers: int, decoder_layers: int) -> None:
     """At real positions: what torch leaves at padding is used nowhere, as ours is."""
-    model = small_transformer(pre_norm=pre_norm, joint=joint)
+    kind = {"activation": activation, "encoder_layers": encoder_layers, "decoder_layers": decoder_layers}
+    model = small_transformer(pre_norm=pre_norm, joint=joint, **kind)
     ids = batch(sentences(2, 6, 4, seed=1), sentences(5, 1, 3, seed=2))
     allowed_BS, real_BT = ids.src_BS != PAD, ids.gold_BT != PAD
     found = model.decode(model.encode(ids.src_BS, allowed_BS), allowed_BS, ids.inputs_BT)
-    expected = torchs_states(model, ids.src_BS, ids.inputs_BT, pre_norm=pre_norm)
+    expected = torchs_states(model, ids.src_BS, ids.inputs_BT, pre_norm=pre_norm, activation=activation)
     torch.testing.assert_close(found[real_BT], expected[real_BT])
     torch.testing.assert_close(model.output(found)[real_BT], expected[real_BT] @ model.tgt_embedding.weight.T)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 from torch import nn
 
 from mt.config.schema import OptimizerConfig
 from mt.train.optim import build_optimizer, set_rate
+from tests.model.untrained import small_transformer
 from tests.train import tiny
 
 
@@ -28,6 +30,16 @@ def test_only_matrices_decay() -> None:
     optimizer.step()
     torch.testing.assert_close(model.weight, weight * (1 - 0.1 * 0.5))
     assert torch.equal(model.bias, bias)
+
+
+@pytest.mark.parametrize(("joint", "tied", "exempt"), [(True, True, 1), (True, False, 2), (False, True, 2), (False, False, 2)])
+def test_embeddings_decay_or_not_and_a_tied_output_layer_with_them(joint: bool, tied: bool, exempt: int) -> None:
+    model = small_transformer(joint=joint, tied=tied)
+    groups = [build_optimizer(model, OptimizerConfig(decay_embeddings=decay)).param_groups for decay in (True, False)]
+    (decaying, _), (without, rest) = ([group["params"] for group in both] for both in groups)
+    assert len(without) == len(decaying) - exempt
+    assert {id(p) for p in rest if p.dim() == 2} == {id(model.src_embedding.weight), id(model.tgt_embedding.weight)}
+    assert len(without) + len(rest) == len(list(model.parameters()))
 
 
 def test_settings_arrive() -> None:

@@ -293,6 +293,19 @@ def test_killed_while_it_is_replaced_the_old_one_is_put_back(old: RunDir, moment
     assert tree(old.path) == before
 
 
+def test_a_preparation_may_be_killed_again_and_again(tmp_path: Path) -> None:
+    """What the killed ones made is put aside each time, and is gone with the one that comes to its end."""
+    run = RunDir(tmp_path)
+    for _ in range(4):
+        run.put_aside()
+        run.data.mkdir()
+        run.pointer.write_text("half", encoding="utf-8")
+    with fresh(run):
+        assert not run.data.exists()
+        run.config.write_text("new", encoding="utf-8")
+    assert tree(run.path) == {"config.yaml": "new"}
+
+
 REPLACING = (RunDir.put_aside, RunDir.put_back, RunDir.entries, RunDir.is_whole, inspect.unwrap(fresh))
 
 
