@@ -33,9 +33,12 @@ def train(
     """Train a model: raw text in, a run directory out, with the tokenizer, checkpoints, the journal and TensorBoard's files in it.
 
     Ctrl-C (or SIGTERM) finishes the update and saves; --resume goes on from there. At the end the test sets of the config are scored.
+
+    On several GPUs or machines: torchrun --nproc-per-node N -m mt train ...
     """
     from mt.config.load import load
     from mt.errors import ConfigError
+    from mt.train.parallel import started
     from mt.train.run import train_run
 
     if resume and overwrite:
@@ -43,10 +46,11 @@ def train(
     paths = {"run_dir": run_dir, "train.init_from": init_from}
     given = [f"{key}={json.dumps(os.path.realpath(path), ensure_ascii=False)}" for key, path in paths.items() if path]
     changes = [*(overrides or ()), *given]
-    loaded = load(config, changes)
-    for warning in loaded.warnings:
-        say(f"warning: {warning}")
-    code = train_run(
-        loaded.config, resume=resume, overwrite=overwrite, dry_run=dry_run, device=device or loaded.config.train.device, say=say
-    )
+    with started() as ranks:
+        tell = say if ranks.leads else lambda _line: None
+        loaded = load(config, changes)
+        for warning in loaded.warnings:
+            tell(f"warning: {warning}")
+        where = device or loaded.config.train.device
+        code = train_run(loaded.config, resume=resume, overwrite=overwrite, dry_run=dry_run, device=where, say=tell, ranks=ranks)
     raise typer.Exit(code)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mt.config.schema import Config, Cosine, Linear
-from mt.errors import ConfigError
+from mt.errors import ConfigError, RunError
 from mt.rundir import RunDir
 from mt.train.loop import Plan
 
@@ -38,6 +38,19 @@ def make_plan(config: Config, updates_per_epoch: int) -> Plan:
         validate_every=train.validation.every,
         save_every=train.save_every,
     )
+
+
+def same_group(config: Config, frozen: Config, run: RunDir, *, before: int, ranks: int) -> Config:
+    """The frozen config, its `accumulate` being that of the config where ranks × accumulate is what it was `before`.
+
+    Then updates are the same ones, whoever makes them. Raises RunError where they would not be.
+    """
+    now = config.train.accumulate * ranks
+    if now != before:
+        what = f"an update had {before} micro-batches (ranks × train.accumulate), and would have {now} now"
+        other = f"set train.accumulate={before // ranks}, or " if before % ranks == 0 else ""
+        raise RunError(f"{run.path}: cannot resume, {what}; {other}start as many ranks as before")
+    return frozen.model_copy(update={"train": frozen.train.model_copy(update={"accumulate": config.train.accumulate})})
 
 
 def flat(values: object, prefix: str = "") -> dict[str, object]:

@@ -34,6 +34,7 @@ from mt.rundir import RunDir, read_object
 from mt.tokenizer.fit import fit_items
 from mt.tokenizer.spm import Tokenizers
 from mt.train.inherit import keep_tokenizers
+from mt.train.parallel import ALONE, Ranks
 from mt.translator import load_tokenizers
 
 # ── dev and test ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -274,8 +275,8 @@ def find_store(config: Config, run: RunDir, cache: CacheDir, tokenizers: Tokeniz
     return store
 
 
-def training_data(config: Config, store: Store, tokenizers: Tokenizers, *, workers: int = 0) -> TrainingData:
-    """The batches of the run."""
+def training_data(config: Config, store: Store, tokenizers: Tokenizers, *, workers: int = 0, ranks: Ranks = ALONE) -> TrainingData:
+    """The batches of the run, or of one of its ranks."""
     augment = Augmenter(
         config.data.augment,
         sample=config.tokenizer.sample,
@@ -294,6 +295,8 @@ def training_data(config: Config, store: Store, tokenizers: Tokenizers, *, worke
         augment=augment,
         tags=[tokenizers.src.tag(lang) for lang in asked] or None,
         workers=workers,
+        rank=ranks.rank,
+        ranks=ranks.count,
     )
 
 

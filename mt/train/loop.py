@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch.nn.utils import clip_grad_norm_
@@ -66,10 +67,13 @@ def fit(
         progress.seconds = time.perf_counter() - began
         progress.waited += waited
         yield event
+        progress.seconds, signal = state.ranks.settle(progress.seconds, stop.signal)
         if event.skipped:
             refuse_endless_skipping(state, micro, cfg=cfg, run=run)
 
-        progress.ended = reason_to_end(state, cfg, plan, stop)
+        progress.ended = reason_to_end(state, cfg, plan, Stop(signal))
+        if signal:
+            stop.signal = signal
         ends = progress.ended is not None
         due = progress.update % plan.validate_every == 0 and not event.skipped
         is_best = False
@@ -86,23 +90,27 @@ def fit(
 
 
 def update(state: State, micro: Sequence[Batch], *, cfg: TrainConfig, lr: float, epoch: int, start: float, waited: float = 0.0) -> Update:
-    """One update from the gradients of all micro-batches, each token counting the same. Non-finite: the weights stay as they are.
+    """One update from the gradients of all micro-batches of all ranks, each token counting the same. Non-finite: the weights stay.
 
     It began at `start` by the clock, and had its data after `waited` seconds.
     """
-    tokens = sum(batch.tokens for batch in micro)
+    counts = ((b.tokens, b.src_tokens, b.src_BS.numel() + b.gold_BT.numel()) for b in micro)
+    tokens, src_tokens, padded = state.ranks.sums(*map(sum, zip(*counts, strict=True)))
+    share = tokens / state.ranks.count  # of all tokens: the gradients of the ranks will be averaged
     total = torch.zeros((), device=state.device)
     set_rate(state.optimizer, lr)
-    for batch in micro:
+    for number, batch in enumerate(micro, start=1):
         batch = batch.to(state.device)
-        with autocast(state.precision, state.device):
-            loss, _ = state.loss(batch.src_BS, batch.inputs_BT, batch.gold_BT)
-        state.scaler.scale(loss / tokens).backward()
+        with state.ranks.exchange(state.shared, now=number == len(micro)):
+            with autocast(state.precision, state.device):
+                loss, _ = state.shared(batch.src_BS, batch.inputs_BT, batch.gold_BT)
+            state.scaler.scale(loss / share).backward()
         total += loss.detach()
     scale = state.scaler.get_scale()
     state.scaler.unscale_(state.optimizer)  # before the clip, never after
     norm = float(clip_grad_norm_(state.model.parameters(), cfg.clip_norm or math.inf))
-    loss_per_token = float(total) / tokens
+    loss_sum, norm = state.ranks.agree(float(total), norm)
+    loss_per_token = loss_sum / tokens
     finite = math.isfinite(loss_per_token) and math.isfinite(norm)
     if finite:
         state.scaler.step(state.optimizer)
@@ -117,8 +125,8 @@ def update(state: State, micro: Sequence[Batch], *, cfg: TrainConfig, lr: float,
         norm=norm,
         scale=scale,
         tokens=tokens,
-        src_tokens=sum(batch.src_tokens for batch in micro),
-        padded=sum(batch.src_BS.numel() + batch.gold_BT.numel() for batch in micro),
+        src_tokens=src_tokens,
+        padded=padded,
         seconds=time.perf_counter() - start,
         waited=waited,
         skipped=not finite,
@@ -148,7 +156,7 @@ def validate(state: State, validator: Validators, *, cfg: TrainConfig, epoch: in
     """Measure the weights that would be used, and note whether they are the best so far."""
     try:
         with state.evaluated():
-            found = validator(state.loss)
+            found = state.ranks.first(lambda: validator(state.loss))
     except DecodeError as error:  # not a number where the update before was finite
         raise TrainError(f"validation at update {state.progress.update}: {error.args[0].split(';')[0]}; lower train.optimizer.lr") from None
     progress, metric = state.progress, cfg.early_stopping.metric
@@ -177,13 +185,20 @@ def validate(state: State, validator: Validators, *, cfg: TrainConfig, epoch: in
 
 
 def save(state: State, run: RunDir, *, best: bool, keep: int, every: int) -> Saved:
-    """Write a checkpoint, let the names stand for it, delete what is no longer kept."""
+    """Write a checkpoint, on the first rank."""
     refuse_broken_weights(state, run)
+    state.ranks.refuse_differences(state.model)
+    generators = state.ranks.collect(state.generators())
+    return state.ranks.first(lambda: write(state, run, generators, best=best, keep=keep, every=every))
+
+
+def write(state: State, run: RunDir, generators: Sequence[Mapping[str, Any]], *, best: bool, keep: int, every: int) -> Saved:
+    """Write a checkpoint, let the names stand for it, delete what is no longer kept."""
     state.progress.journal_bytes = run.journal.stat().st_size if run.journal.exists() else 0
     if run.journal.exists():
         with naming(run.journal):
             sync(run.journal)
-    path = state.save(run)
+    path = state.save(run, generators)
     run.set_names(last=path, **({"best": path} if best else {}))
     rotate(run, keep=keep, every=every)
     return Saved(state.progress.update, path)
@@ -225,5 +240,5 @@ def refuse_endless_skipping(state: State, micro: Sequence[Batch], *, cfg: TrainC
     """Raise TrainError when nothing but non-finite updates has come for too long."""
     if state.progress.skipped_in_a_row < cfg.max_skipped:
         return
-    newest = f"the newest with {micro[0].origins[0]}"
+    newest = next((f"the newest with {origin}" for batch in micro for origin in batch.origins), "the newest without pairs")
     raise TrainError(f"{cfg.max_skipped} updates in a row had a non-finite loss or gradient ({newest}); {last_good(run)}. {CALMER}")

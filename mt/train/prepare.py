@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from mt.data.cachedir import CacheDir
 from mt.data.loader import TrainingData
 from mt.data.meter import Say
 from mt.data.plan import Measure
-from mt.errors import DataError
+from mt.errors import DataError, RunError
 from mt.files import write_atomic
 from mt.formats.pairs import Pair
 from mt.model.device import choose_device
@@ -26,7 +27,7 @@ from mt.model.loss import build_loss
 from mt.model.transformer import Transformer
 from mt.rundir import RunDir
 from mt.tokenizer.spm import Tokenizers
-from mt.train.derive import changes, make_plan, same_run
+from mt.train.derive import changes, make_plan, same_group, same_run
 from mt.train.inherit import adopt, freeze, load_inherited
 from mt.train.inputs import (
     check_files,
@@ -34,14 +35,18 @@ from mt.train.inputs import (
     check_tests,
     find_store,
     make_inputs,
+    open_store,
+    opens,
+    pointer_of,
     read_dev,
     training_data,
     training_sources,
 )
 from mt.train.loop import Plan
 from mt.train.memory import refuse_too_large
+from mt.train.parallel import ALONE, Ranks
 from mt.train.precision import choose_precision
-from mt.train.recovery import recover
+from mt.train.recovery import micro_batches, recover
 from mt.train.state import State
 from mt.train.validate import Validators
 from mt.translator import load_tokenizers
@@ -64,10 +69,10 @@ class Prepared:
     @property
     def updates_per_epoch(self) -> int:
         """Of the first epoch; others differ by a few."""
-        return updates_in(self.epoch, self.config)
+        return updates_in(self.epoch, self.config, self.state.ranks)
 
 
-def prepare(config: Config, *, device: str, say: Say) -> Prepared:
+def prepare(config: Config, *, device: str, say: Say, ranks: Ranks = ALONE) -> Prepared:
     """Read and check all data, train the tokenizer and build the store, in a new run directory.
 
     Raises MTError for anything wrong with settings or data; then nothing of the run is left behind.
@@ -75,7 +80,7 @@ def prepare(config: Config, *, device: str, say: Say) -> Prepared:
     run = RunDir(run_path(config))
     config = adopt(config)
     with fresh(run):
-        where = choose_device(device)
+        where = ranks.place(choose_device(device))
         precision = choose_precision(config.train.precision, where)
         refuse_too_large(config, where)
         training_sources(config)  # a filter that cannot work is refused before anything is read
@@ -84,10 +89,10 @@ def prepare(config: Config, *, device: str, say: Say) -> Prepared:
         check_tests(config)
         tokenizers, store = make_inputs(config, run, say=say)
         config = config.model_copy(update={"train": config.train.model_copy(update={"precision": precision})})
-        data = training_data(config, store, tokenizers, workers=worker_count(config, where))
+        data = training_data(config, store, tokenizers, workers=worker_count(config, where), ranks=ranks)
         epoch = data.order.measure()
-        config = derive(config, updates_per_epoch=updates_in(epoch, config))
-        prepared = assemble(config, run, tokenizers, data, epoch, dev, device=where, say=say)
+        config = derive(config, updates_per_epoch=updates_in(epoch, config, ranks))
+        prepared = assemble(config, run, tokenizers, data, epoch, dev, device=where, ranks=ranks, say=say)
         with write_atomic(run.config) as file:
             file.write(dump(config))
     if prepared.validator:
@@ -95,18 +100,19 @@ def prepare(config: Config, *, device: str, say: Say) -> Prepared:
     return prepared
 
 
-def resume(config: Config, *, device: str, say: Say) -> Prepared:
+def resume(config: Config, *, device: str, say: Say, ranks: Ranks = ALONE) -> Prepared:
     """Take a run up where its newest whole checkpoint was written. Raises RunError naming all settings and files that have changed."""
     run = RunDir(run_path(config))
     frozen = load(run.config).config
-    config = same_run(config, frozen, run)
-    cache, where = CacheDir(config.data.cache), choose_device(device)
+    before = micro_batches(run) or frozen.train.accumulate * ranks.count
+    config = same_run(config, same_group(config, frozen, run, before=before, ranks=ranks.count), run)
+    cache, where = CacheDir(config.data.cache), ranks.place(choose_device(device))
     check_sources(run, cache)
     check_tests(config)
     tokenizers = load_tokenizers(run, joint=config.tokenizer.joint)
     store = find_store(config, run, cache, tokenizers, say=say)
-    data = training_data(config, store, tokenizers, workers=worker_count(config, where))
-    prepared = assemble(config, run, tokenizers, data, data.order.measure(), read_dev(config), device=where, say=say)
+    data = training_data(config, store, tokenizers, workers=worker_count(config, where), ranks=ranks)
+    prepared = assemble(config, run, tokenizers, data, data.order.measure(), read_dev(config), device=where, ranks=ranks, say=say)
     if changed := ", ".join(f"{key} {new} (was {old})" for key, (old, new) in changes(frozen, config).items() if key != "run_dir"):
         say(f"{run.path}: goes on with {changed}")
     if recover(prepared.state, run, config.model, say=say):
@@ -117,6 +123,23 @@ def resume(config: Config, *, device: str, say: Say) -> Prepared:
         say(f"{run.path}: was stopped before its first checkpoint, starting over")
     with write_atomic(run.config) as file:
         file.write(dump(config))
+    return prepared
+
+
+def join(config: Config, *, device: str, ranks: Ranks, say: Say) -> Prepared:
+    """What the first rank has prepared, or resumed, with this config of effect, as another rank has it.
+
+    Raises RunError on a machine that does not see the same files.
+    """
+    run = RunDir(run_path(config))
+    where = ranks.place(choose_device(device))
+    cure = "keep run_dir and data.cache where all machines see them"
+    if not run.is_whole() or not opens(Path(pointer_of(run)["path"])):
+        raise RunError(f"{run.path}: the run, or its prepared pairs, cannot be seen from {socket.gethostname()}; {cure}")
+    tokenizers = load_tokenizers(run, joint=config.tokenizer.joint)
+    data = training_data(config, open_store(run), tokenizers, workers=worker_count(config, where), ranks=ranks)
+    prepared = assemble(config, run, tokenizers, data, data.order.measure(), read_dev(config), device=where, ranks=ranks, say=say)
+    recover(prepared.state, run, config.model, say=say)
     return prepared
 
 
@@ -146,9 +169,9 @@ def worker_count(config: Config, device: torch.device) -> int:
     return workers if workers != "auto" else 0 if device.type == "cpu" else 2
 
 
-def updates_in(epoch: Measure, config: Config) -> int:
+def updates_in(epoch: Measure, config: Config, ranks: Ranks) -> int:
     """Updates of an epoch."""
-    return -(-epoch.batches // config.train.accumulate)
+    return -(-epoch.batches // (config.train.accumulate * ranks.count))
 
 
 def assemble(
@@ -160,9 +183,10 @@ def assemble(
     dev: dict[str, list[Pair]],
     *,
     device: torch.device,
+    ranks: Ranks,
     say: Say,
 ) -> Prepared:
-    """Model, optimiser and dev set, from the seed alone, or from the run that this one starts from."""
+    """Model, optimiser and dev set, from the seed alone, or from the run that this one starts from: the same on all ranks."""
     check_directions(data, tokenizers)
     refuse_too_large(config, device, vocab=(tokenizers.src.size, tokenizers.tgt.size))
     torch.manual_seed(config.train.seed)
@@ -171,11 +195,16 @@ def assemble(
         load_inherited(model, config, tokenizers, say=say)
     freeze(model, config.train.freeze)
     loss = build_loss(model.to(device), config.train, pad=tokenizers.tgt.pad).train()
+    ranks.reseed(config.train.seed)
     precision = choose_precision(config.train.precision, device)
-    origin = {"tokenizers": [one.fingerprint for one in tokenizers], "model": config.model.model_dump(mode="json")}
-    state = State(loss, config.train, precision=precision, device=device, origin=origin)
+    origin = {
+        "tokenizers": [one.fingerprint for one in tokenizers],
+        "model": config.model.model_dump(mode="json"),
+        "micro_batches": config.train.accumulate * ranks.count,
+    }
+    state = State(loss, config.train, precision=precision, device=device, origin=origin, ranks=ranks)
     validator = Validators.build(dev, tokenizers, config=config, device=device) if dev else None
-    return Prepared(run, config, data, validator, state, make_plan(config, updates_in(epoch, config)), epoch)
+    return Prepared(run, config, data, validator, state, make_plan(config, updates_in(epoch, config, ranks)), epoch)
 
 
 def check_directions(data: TrainingData, tokenizers: Tokenizers) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 from mt.checkpoint import check_model, read_state
@@ -63,6 +64,14 @@ def candidates(run: RunDir, *, say: Say) -> list[Path]:
         last = None
     steps = [run.step(update) for update in reversed(run.steps())]
     return steps if last is None else [run.checkpoints / last, *(path for path in steps if path.name < last)]
+
+
+def micro_batches(run: RunDir) -> int | None:
+    """Those of an update, as the newest checkpoint tells that can be read."""
+    for update in reversed(run.steps()):
+        with suppress(RunError):
+            return read_state(run.step(update)).get("micro_batches")
+    return None
 
 
 def best_of(state: State, run: RunDir, path: Path) -> float | None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import shlex
 import signal
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -22,11 +22,13 @@ from mt.files import write_atomic
 from mt.formats.readers import read_held_out
 from mt.rundir import RunDir
 from mt.train.average import mean
+from mt.train.events import Event
 from mt.train.forecast import Forecast
 from mt.train.loop import fit, patience_lost, reason_to_end
 from mt.train.memory import enough_memory
 from mt.train.monitor import Console, Journal, TensorBoard, naming
-from mt.train.prepare import Prepared, prepare, run_path
+from mt.train.parallel import ALONE, Ranks
+from mt.train.prepare import Prepared, join, prepare, run_path
 from mt.train.prepare import resume as resume_run
 from mt.train.process import keep_freed_memory
 from mt.train.signals import Stop, stop_on
@@ -34,34 +36,54 @@ from mt.train.validate import better
 from mt.translator import Translator
 
 
-def train_run(config: Config, *, resume: bool, overwrite: bool, dry_run: bool, device: str, say: Say) -> int:
-    """Do what `mt train` promises; returns the exit code. Raises MTError for what the user can cure."""
-    if dry_run:
+def train_run(config: Config, *, resume: bool, overwrite: bool, dry_run: bool, device: str, say: Say, ranks: Ranks = ALONE) -> int:
+    """Do what `mt train` promises; returns the exit code. Raises MTError for what the user can cure.
+
+    Of several ranks the first does everything that is not training.
+    """
+    if dry_run and ranks.leads:
         with TemporaryDirectory() as folder:
-            prepared = prepare(config.model_copy(update={"run_dir": Path(folder)}), device=device, say=say)
+            prepared = prepare(config.model_copy(update={"run_dir": Path(folder)}), device=device, ranks=ranks, say=say)
             prepared.run = RunDir(run_path(config))
             describe(prepared, say=say)
+    if dry_run:
         return 0
     run = RunDir(run_path(config))
-    if run.is_torn():  # a kill came while an older run was being replaced: it looks like no run
-        with run.lock():
-            run.put_back()
-    refuse_strangers(run)
-    with tidy(run), run.lock(), enough_memory(config.train.batch_tokens):
-        run.clear_half_written()
-        if run.is_whole() and not (resume or overwrite):
-            raise RunError(f"{run.path}: there is a run here; go on with --resume, start over with --overwrite, or give another --run-dir")
-        go_on = run.is_whole() and resume
-        prepared = resume_run(config, device=device, say=say) if go_on else prepare(config, device=device, say=say)
+    with claimed(run) if ranks.leads else nullcontext(), enough_memory(config.train.batch_tokens):
+        prepared = begin(config, run, resume=resume, overwrite=overwrite, device=device, ranks=ranks, say=say)
         describe(prepared, say=say)
         if why := finished(prepared):
             say(f"{run.path}: is finished already ({why})")
             if is_scored(prepared):
                 return 0
         code = 0 if why else train(prepared, say=say)
-        if code == 0:
+        if code == 0 and ranks.leads:
             finish(prepared, device=device, say=say)
         return code
+
+
+@contextmanager
+def claimed(run: RunDir) -> Iterator[None]:
+    """Within, the run directory is ours. Raises RunError where it cannot be."""
+    if run.is_torn():  # a kill came while an older run was being replaced: it looks like no run
+        with run.lock():
+            run.put_back()
+    refuse_strangers(run)
+    with tidy(run), run.lock():
+        run.clear_half_written()
+        yield
+
+
+def begin(config: Config, run: RunDir, *, resume: bool, overwrite: bool, device: str, ranks: Ranks, say: Say) -> Prepared:
+    """A new run, or one that goes on: made ready by the first rank, then taken up by the others."""
+    prepared = None
+    if ranks.leads:
+        if run.is_whole() and not (resume or overwrite):
+            raise RunError(f"{run.path}: there is a run here; go on with --resume, start over with --overwrite, or give another --run-dir")
+        make = resume_run if run.is_whole() and resume else prepare
+        prepared = make(config, device=device, ranks=ranks, say=say)
+    effective = ranks.first(lambda: prepared.config if prepared else config)
+    return prepared or join(effective, device=device, ranks=ranks, say=say)
 
 
 def refuse_strangers(run: RunDir) -> None:
@@ -96,7 +118,8 @@ def describe(prepared: Prepared, *, say: Say) -> None:
     real = prepared.epoch.real / prepared.epoch.padded
     threads = f", {torch.get_num_threads()} threads" if state.device.type == "cpu" else ""
     frozen = f", {trained} of them trained" if trained < parameters else ""
-    say(f"model: {parameters} parameters{frozen}; device {state.device}{threads}, precision {state.precision}")
+    ranks = f", {state.ranks.count} ranks" if state.ranks.count > 1 else ""
+    say(f"model: {parameters} parameters{frozen}; device {state.device}{threads}, precision {state.precision}{ranks}")
     pairs = len(prepared.data.store)
     say(f"data: {pairs} pairs, {prepared.updates_per_epoch} updates an epoch, {100 * real:.1f} % of a batch are real tokens")
     say(f"run: {run.path}, until {until}; curves: tensorboard --logdir {run.tensorboard}")
@@ -119,6 +142,26 @@ def train(prepared: Prepared, *, say: Say) -> int:
     cfg, run, state = prepared.config.train, prepared.run, prepared.state
     progress = state.progress
     progress.ended = None
+    if state.device.type == "cpu":
+        keep_freed_memory()
+    state.share()
+    with (
+        stop_on(signal.SIGINT, signal.SIGTERM, launched=state.ranks.count > 1) as stop,
+        listening(prepared, say=say) if state.ranks.leads else nullcontext(()) as listeners,
+        closing(fit(state, prepared.data, cfg=cfg, plan=prepared.plan, run=run, validator=prepared.validator, stop=stop)) as events,
+    ):
+        for event in events:
+            for listener in listeners:
+                listener(event)
+    if stop.exit_code:
+        say(f"saved at update {progress.update}; go on with --resume")
+    return stop.exit_code
+
+
+@contextmanager
+def listening(prepared: Prepared, *, say: Say) -> Iterator[Sequence[Callable[[Event], None]]]:
+    """Within, whoever listens to the events of the loop; they go on where the run does."""
+    cfg, run, progress = prepared.config.train, prepared.run, prepared.state.progress
     if progress.update:
         say(f"resuming at update {progress.update}, epoch {progress.cursor.epoch + 1}")
     if run.journal.exists():
@@ -127,8 +170,6 @@ def train(prepared: Prepared, *, say: Say) -> int:
     if run.test_scores.is_file():  # it tells that the run is finished
         with naming(run.test_scores):
             run.test_scores.unlink()
-    if state.device.type == "cpu":
-        keep_freed_memory()
     console = Console(total=prepared.plan.last_update, minutes=cfg.max_minutes, done=progress.update, seconds=progress.seconds)
     forecast = Forecast(
         end=prepared.plan.curve_end,
@@ -141,15 +182,8 @@ def train(prepared: Prepared, *, say: Say) -> int:
     with (
         closing(Journal(run)) as journal,
         closing(TensorBoard(run, purge_from=progress.update + 1 if progress.update else None)) as board,
-        stop_on(signal.SIGINT, signal.SIGTERM) as stop,
-        closing(fit(state, prepared.data, cfg=cfg, plan=prepared.plan, run=run, validator=prepared.validator, stop=stop)) as events,
     ):
-        for event in events:
-            for listener in (journal, board, console, forecast):
-                listener(event)
-    if stop.exit_code:
-        say(f"saved at update {progress.update}; go on with --resume")
-    return stop.exit_code
+        yield journal, board, console, forecast
 
 
 def finish(prepared: Prepared, *, device: str, say: Say) -> None:

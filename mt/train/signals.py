@@ -11,8 +11,8 @@ from types import FrameType
 class Stop:
     """Whether somebody asked for the end, and by which signal."""
 
-    def __init__(self) -> None:
-        self.signal: int | None = None
+    def __init__(self, signal: int | None = None) -> None:
+        self.signal = signal
 
     @property
     def exit_code(self) -> int:
@@ -21,15 +21,18 @@ class Stop:
 
 
 @contextmanager
-def stop_on(*signals: int) -> Iterator[Stop]:
-    """Within, the first of these signals asks to stop; the second does what it did before (Ctrl-C: stops at once)."""
+def stop_on(*signals: int, launched: bool = False) -> Iterator[Stop]:
+    """Within, the first of these signals asks to stop; the second does what it did before (Ctrl-C: stops at once).
+
+    Those after the first say nothing new to what was `launched`: it may get one from the system, and again from its launcher.
+    """
     stop = Stop()
     before = {number: signal.getsignal(number) for number in signals}
 
     def ask(number: int, _frame: FrameType | None) -> None:
         stop.signal = number
         for other, handler in before.items():
-            signal.signal(other, handler)
+            signal.signal(other, signal.SIG_IGN if launched else handler)
 
     for number in signals:
         signal.signal(number, ask)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from mt.checkpoint import load_weights, read_state, read_trainer, read_weights, save_checkpoint
 from mt.config.schema import TrainConfig
@@ -19,6 +19,7 @@ from mt.model.loss import LossOfBatch
 from mt.rundir import RunDir
 from mt.train.average import MovingAverage
 from mt.train.optim import build_optimizer
+from mt.train.parallel import ALONE, Ranks
 from mt.train.precision import Precision, build_scaler
 
 
@@ -58,10 +59,19 @@ class State:
     """The moving parts of a run."""
 
     def __init__(
-        self, loss: LossOfBatch, cfg: TrainConfig, *, precision: Precision, device: torch.device, origin: Mapping[str, Any]
+        self,
+        loss: LossOfBatch,
+        cfg: TrainConfig,
+        *,
+        precision: Precision,
+        device: torch.device,
+        origin: Mapping[str, Any],
+        ranks: Ranks = ALONE,
     ) -> None:
         """`origin`: what every checkpoint says of the model beside how far it is: its settings, and the fingerprints of its tokenizers."""
         self.loss, self.model = loss, loss.model
+        self.ranks, self.seed = ranks, cfg.seed
+        self.shared: nn.Module = loss
         self.precision, self.device = precision, device
         self.optimizer = build_optimizer(self.model, cfg.optimizer)
         self.scaler = build_scaler(precision, device)
@@ -69,17 +79,27 @@ class State:
         self.progress = Progress()
         self.origin = origin
 
+    def share(self) -> None:
+        """From now on gradients are those of all ranks; each has to ask for it."""
+        self.shared = self.ranks.share(self.loss)
+
     def evaluated(self) -> AbstractContextManager[None]:
         """Within, the model has the weights that are validated and used: the moving average, if there is one."""
         return self.ema.in_place_of(self.model) if self.ema else nullcontext()
 
-    def save(self, run: RunDir) -> Path:
-        """Write the checkpoint of the present update."""
+    def generators(self) -> dict[str, Any]:
+        """The states of this rank's generators."""
+        cuda = self.device.type == "cuda"
+        return {"cpu_generator": torch.get_rng_state(), "cuda_generators": [torch.cuda.get_rng_state(self.device)] if cuda else []}
+
+    def save(self, run: RunDir, generators: Sequence[Mapping[str, Any]] | None = None) -> Path:
+        """Write the checkpoint of the present update; `generators` are those of all ranks, where there are several."""
+        first, *others = generators or [self.generators()]
         trainer = {
             "optimizer": self.optimizer.state_dict(),
             "scaler": self.scaler.state_dict(),
-            "cpu_generator": torch.get_rng_state(),
-            "cuda_generators": torch.cuda.get_rng_state_all() if self.device.type == "cuda" else [],
+            **first,
+            "other_ranks": others,
         }
         path = run.step(self.progress.update)
         save_checkpoint(
@@ -108,6 +128,8 @@ class State:
             raise RunError(f"{path}: its trainer.pt is not whole; remove this checkpoint to go on from the one before")
         self.optimizer.load_state_dict(trainer["optimizer"])
         self.scaler.load_state_dict(trainer["scaler"])
-        torch.set_rng_state(trainer["cpu_generator"])
-        if self.device.type == "cuda":
-            torch.cuda.set_rng_state_all(trainer["cuda_generators"])
+        self.ranks.reseed(self.seed, self.progress.update)
+        for generators in [trainer, *trainer.get("other_ranks", [])][self.ranks.rank : self.ranks.rank + 1]:  # none for a rank that is new
+            torch.set_rng_state(generators["cpu_generator"])
+            if self.device.type == "cuda":
+                torch.cuda.set_rng_state(generators["cuda_generators"][0], self.device)
