@@ -48,7 +48,7 @@ def train(
     changes = [*(overrides or ()), *given]
     with started() as ranks:
         tell = say if ranks.leads else lambda _line: None
-        loaded = load(config, changes)
+        loaded = ranks.first(lambda: load(config, changes))
         for warning in loaded.warnings:
             tell(f"warning: {warning}")
         where = device or loaded.config.train.device

@@ -78,7 +78,7 @@ def signal_a_rank(process: subprocess.Popen[str], run: RunDir, *, rank: int, upd
         for child in children.read_text().split():
             if f"RANK={rank}" in Path(f"/proc/{child}/environ").read_text().split("\0"):
                 os.kill(int(child), number)
-    return process.communicate(timeout=120)[1]
+    return process.communicate(timeout=300)[1]
 
 
 def alone(folder: Path, name: str, *overrides: str, threads: int = 1) -> Done:
@@ -98,7 +98,7 @@ def updates_of(run: RunDir) -> list[dict[str, Any]]:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("parallel")
-    toy.write_corpus(folder, train=66, dev=3, test=1)
+    toy.write_corpus(folder, train=72, dev=3, test=1)
     toy.config_file(folder)
     return folder
 
@@ -124,7 +124,7 @@ def test_each_pair_comes_once_an_epoch_on_one_of_the_ranks(stopped: tuple[RunDir
     assert {after for rank in groups for _, after in rank[-1:]} == {Cursor(1)}
     assert len({tuple(len(micro) for micro, _ in rank) for rank in groups}) == 1
     origins = Counter(origin for rank in groups for micro, _ in rank for batch in micro for origin in batch.origins)
-    assert len(origins) == 66
+    assert len(origins) == 72
     assert set(origins.values()) == {1}
 
 
@@ -171,7 +171,7 @@ def test_a_killed_rank_ends_the_job_and_resumed_it_is_the_uninterrupted_run(fold
     """To the last bit, with everything that is random."""
     whole, killed = RunDir(folder / "whole of two"), RunDir(folder / "killed")
     with torchrun(*words(folder, whole.path.name, *RANDOM)) as process:
-        said = process.communicate(timeout=120)[1]
+        said = process.communicate(timeout=300)[1]
         assert process.returncode == 0, said
     with torchrun(*words(folder, "killed", *RANDOM)) as process:
         said = signal_a_rank(process, killed, rank=1, updates=12, number=signal.SIGKILL)
@@ -181,7 +181,7 @@ def test_a_killed_rank_ends_the_job_and_resumed_it_is_the_uninterrupted_run(fold
     assert not (killed.path / "lock").exists()
     assert killed.names()["last"] in ("step-00000010", "step-00000015", "step-00000020", "step-00000025")
     with torchrun(*words(folder, "killed", *RANDOM)) as process:
-        said = process.communicate(timeout=120)[1]
+        said = process.communicate(timeout=300)[1]
         assert process.returncode == 0, said
     assert "resuming at update" in said
     assert differences(contents(killed.step(UPDATES)), contents(whole.step(UPDATES))) == []
@@ -193,7 +193,7 @@ def test_a_killed_rank_ends_the_job_and_resumed_it_is_the_uninterrupted_run(fold
 def test_what_ranks_say_to_each_other(tmp_path: Path) -> None:
     """The script has one rank go wrong in ways that a whole run cannot be made to."""
     with torchrun(SCRIPT, tmp_path) as process:
-        said = process.communicate(timeout=120)[1]
+        said = process.communicate(timeout=300)[1]
         assert process.returncode != 0
     first, second = (json.loads((tmp_path / f"{rank}.json").read_text()) for rank in range(2))
     assert first["sums"] == second["sums"] == [3, 30]
