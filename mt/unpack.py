@@ -1,4 +1,4 @@
-"""Compressed files as they are read: gzip, bzip2, xz and zstd, told by their first bytes."""
+"""Compressed files: gzip, bzip2, xz and zstd, as they are read told by their first bytes, as they are written by their names."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ import io
 import lzma
 import re
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from mt.errors import DataError
@@ -47,6 +50,28 @@ def unpacked(file: BinaryIO, head: bytes, name: str) -> BinaryIO:
     else:
         return file
     return io.BufferedReader(_Decompressed(decompressed, file, name), CHUNK_BYTES)
+
+
+@contextmanager
+def packed(file: BinaryIO, name: PurePath) -> Iterator[BinaryIO]:
+    """What is written within goes into the file, compressed as its name says: .gz, .bz2, .xz, .zst; as it is under any other name."""
+    compressor: Any
+    match name.suffix.lower():
+        case ".gz":
+            compressor = gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0)
+        case ".bz2":
+            compressor = bz2.BZ2File(file, "wb")
+        case ".xz":
+            compressor = lzma.LZMAFile(file, "wb")  # noqa: SIM115 (closed with the buffer)
+        case ".zst":
+            import zstandard
+
+            compressor = zstandard.ZstdCompressor().stream_writer(file, closefd=False)
+        case _:
+            yield file
+            return
+    with io.BufferedWriter(compressor, CHUNK_BYTES) as buffer:  # its flush, after each line, makes no block of each line
+        yield buffer
 
 
 def position(stream: BinaryIO) -> int:

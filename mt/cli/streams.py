@@ -15,7 +15,7 @@ from typing import BinaryIO
 
 from mt.errors import DataError
 from mt.files import decode_blocks, open_binary, write_atomic
-from mt.unpack import unpacked
+from mt.unpack import packed, unpacked
 
 DASH = Path("-")
 """Stands for stdin, or stdout."""
@@ -53,14 +53,14 @@ def _stdin() -> BinaryIO:
 
 @contextmanager
 def writing(path: Path) -> Iterator[BinaryIO]:
-    """The output file, or stdout."""
+    """The output file, compressed if its name ends like that, or stdout."""
     if path == DASH:
         if getattr(sys.stdout, "name", "") == os.devnull:  # put there by `main`
             raise DataError("<stdout>: is closed; give --output FILE")
         yield sys.stdout.buffer
         return
-    with write_atomic(path, "wb") as file:
-        yield file
+    with write_atomic(path, "wb") as file, packed(file, path) as into:
+        yield into
 
 
 def refuse_same(output: Path, *inputs: Path) -> None:

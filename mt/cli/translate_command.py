@@ -40,7 +40,10 @@ def translate(
         Path, typer.Option("--input", readable=False, metavar="FILE", help="Text or document, also compressed; - is stdin.")
     ] = DASH,
     output_file: Annotated[
-        Path, typer.Option("--output", readable=False, metavar="FILE", help="Appears whole or not at all; - is stdout.")
+        Path,
+        typer.Option(
+            "--output", readable=False, metavar="FILE", help="Appears whole or not at all, packed if it is called .gz; - is stdout."
+        ),
     ] = DASH,
     beam: Annotated[int | None, typer.Option(min=1, metavar="N", help="Beam width; 1 is greedy.  [default: the run's]")] = None,
     greedy: Annotated[bool, typer.Option("--greedy", help="The same as --beam 1.")] = False,

@@ -8,6 +8,7 @@ from pathlib import Path
 import polib
 import pytest
 
+from mt.files import open_binary
 from mt.rundir import RunDir
 from mt.translator import Translator
 from tests import toy
@@ -163,6 +164,11 @@ def test_a_memory_that_does_not_tell_is_one_line(many: RunDir, tmp_path: Path, s
         ("--input x.tmx --format tsv", "--format tsv goes with plain text"),
         ("--input x.po --output y.tmx", "a po stays a po, or becomes a table (.tsv), but no tmx"),
         ("--input x.tsv --output y.po", "a tsv stays a tsv"),
+        (
+            "--input x.txt --output y.po",
+            "--output y.po: is the name of a po, but what is written is plain text; name it otherwise, or give",
+        ),
+        ("--output two.tmx.gz", "or give --input-format tmx if the input is one"),
         ("--input x.txt --retranslate", "--retranslate goes with documents"),
         ("--input x.po --input-format text --retranslate", "--retranslate goes with documents"),
     ],
@@ -204,3 +210,30 @@ def test_warnings_name_the_unit(run: RunDir, tmp_path: Path) -> None:
     (tmp_path / "x.po").write_text(f'msgid "a"\nmsgstr "b"\n\nmsgid "{long}"\nmsgstr ""\n', encoding="utf-8")
     done = mt("translate", "--model", run.path, "--input", tmp_path / "x.po")
     assert f"warning: {tmp_path}/x.po:4: longer than 40 pieces (data.max_pieces), translated in parts" in done.err
+
+
+def test_units_that_lost_a_placeholder_are_told(run: RunDir, tmp_path: Path) -> None:
+    lines = [f"{SENTENCES[0]} %d", SENTENCES[1], "%(name)s", "done %s\tdone", f"{SENTENCES[2]} {{0}}"]
+    (tmp_path / "x.tsv").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    done = mt("translate", "--model", run.path, "--input", tmp_path / "x.tsv")
+    assert done.err[-2] == f"warning: 3 units lost a placeholder, first {tmp_path}/x.tsv:1 (%d)"
+    assert done.err[-1].startswith("4 of 5 units filled in")
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".bz2", ".xz", ".zst", ".GZ"])
+@pytest.mark.parametrize("name", ["x.txt", *FILES])
+def test_an_output_is_packed_as_it_is_called(run: RunDir, folder: Path, name: str, suffix: str) -> None:
+    (folder / "x.txt").write_text("".join(f"{line}\n" for line in SENTENCES), encoding="utf-8")
+    plain, packed = folder / f"out{Path(name).suffix}", folder / f"out{Path(name).suffix}{suffix}"
+    for output in (plain, packed):
+        assert mt("translate", "--model", run.path, "--input", folder / name, "--output", output).code == 0
+    with open_binary(packed) as file:
+        assert file.read() == plain.read_bytes()
+    assert packed.read_bytes() != plain.read_bytes()
+
+
+def test_a_packed_output_does_not_appear_in_part(run: RunDir, tmp_path: Path) -> None:
+    (tmp_path / "x.txt").write_bytes(b"bage depe .\n\xff\n")
+    done = mt("translate", "--model", run.path, "--input", tmp_path / "x.txt", "--output", tmp_path / "out.gz")
+    assert (done.code, len(done.err)) == (2, 1)
+    assert [path.name for path in tmp_path.iterdir()] == ["x.txt"]
