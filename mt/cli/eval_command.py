@@ -36,9 +36,10 @@ class Lines(NamedTuple):
 
 
 class System(NamedTuple):
-    """What is judged: `hypotheses` makes translations of given lines, `lang` is what it translates to, `about` says what it is."""
+    """What is judged: `hypotheses` makes translations of given lines, from `sources` to `lang` where known; `about` says what it is."""
 
     hypotheses: Callable[[list[str]], list[str]]
+    sources: tuple[str, ...]
     lang: str | None
     about: str | dict[str, Any]
 
@@ -108,7 +109,7 @@ def eval_(
             target = lang or system.lang or language(one.refs[0].name)
             hypotheses = system.hypotheses(lines.given)
             scores = score(hypotheses, lines.refs, metrics=keys, lang=target, tokenize=tokenize, lowercase=lowercase, intervals=True)
-            scores.warnings.extend(_mistakes(one, hyp, lines, hypotheses))
+            scores.warnings.extend([*_strangers(one, system), *_mistakes(one, hyp, lines, hypotheses)])
             _print(scores, name=one.name)
             files = {"source": str(one.src) if one.src else None, "references": [str(path) for path in one.refs]}
             results.append({"name": one.name or None, **scores.as_json(), "hypotheses": system.about, **files, "lang": target})
@@ -184,6 +185,16 @@ def _parting(lines: list[str], ref: list[str]) -> int | None:
     return surplus_at(np.array([len(line) for line in lines]), np.array([len(line) for line in ref]))
 
 
+def _strangers(one: EvalSet, system: System) -> list[str]:
+    """A warning where files are, by their names, in other languages than those that the run translates."""
+    from mt.config.languages import differs, language
+
+    sides = ((one.src, system.sources), (one.refs[0], (system.lang,) if system.lang else ()))
+    named = [(path, code, langs) for path, langs in sides if path and (code := language(path.name)) and differs(code, langs)]
+    wrong = [f"{path} is in {code!r}, not {' or '.join(map(repr, langs))}" for path, code, langs in named]
+    return [f"by name {', and '.join(wrong)}: are these files for this run?"] if wrong else []
+
+
 def _mistakes(one: EvalSet, hyp: Path | None, lines: Lines, hypotheses: list[str]) -> list[str]:
     """Warnings about files that are taken for each other: translations that are the source, or a reference, or in its language not."""
     from mt.config.languages import language, same_language
@@ -203,17 +214,21 @@ def _mistakes(one: EvalSet, hyp: Path | None, lines: Lines, hypotheses: list[str
 
 def _load(model: Path, settings: dict[str, Any]) -> System:
     """A run, loaded with the settings that the JSON repeats; None there is the default."""
+    from mt.config.directions import sources
     from mt.translator import Translator
 
     translator = Translator.load(model, **{name: settings[name] for name in ("checkpoint", "precision", "weights")})
     asked = {name: settings[name] for name in ("to", "beam")}
     lang = translator.target(settings["to"]).lang
-    return System(lambda lines: [one.text for one in translator.translate(lines, **asked)], lang, {"model": str(model), **settings})
+    about = {"model": str(model), **settings}
+    return System(
+        lambda lines: [one.text for one in translator.translate(lines, **asked)], sources(translator.config, to=lang), lang, about
+    )
 
 
 def _file(hyp: Path | None) -> System:
     """Translations that exist already."""
-    return System(lambda lines: lines, None, str(hyp))
+    return System(lambda lines: lines, (), None, str(hyp))
 
 
 def _print(scores: Scores, *, name: str) -> None:

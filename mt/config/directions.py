@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from mt.config.languages import closeness, corpora, named
+from mt.config.languages import closeness, corpora, differs, named, quoted
 from mt.config.schema import Config, Corpus, DataConfig, Langs
 from mt.config.stage import Trail
 
@@ -73,9 +73,9 @@ def refusals(config: Config) -> Iterator[tuple[Trail, str]]:
     for trail, corpus in corpora(config.data):
         langs = langs_of(config, corpus)
         if langs is None:
-            yield trail, f"its languages are not known, and the others have tags for {', '.join(tagged)}; {cure}"
+            yield trail, f"its languages are not known, and the others have tags for {quoted(tagged)}; {cure}"
         elif langs.tgt not in tagged:
-            what = f"goes to {langs.tgt}, but no training corpus does (they go to {', '.join(tagged)})"
+            what = f"goes to {langs.tgt!r}, but no training corpus does (they go to {quoted(tagged)})"
             yield trail, f"{what}; a model cannot translate to a language it was not trained on"
         elif not CODE.fullmatch(langs.tgt):
             yield trail, f"the language {langs.tgt!r} cannot be in a tag; use letters, digits, - and _, as in pt-BR"
@@ -85,7 +85,17 @@ def doubts(config: Config) -> Iterator[tuple[Trail, str]]:
     """What is hardly meant."""
     found = targets(config)
     if config.data.tags is False and len(found) > 1:
-        yield ("data", "tags"), f"without them nothing tells the model which of {', '.join(found)} to translate to"
+        yield ("data", "tags"), f"without them nothing tells the model which of {quoted(found)} to translate to"
+    yield from _strangers(config, found)
+
+
+def _strangers(config: Config, found: tuple[str, ...]) -> Iterator[tuple[Trail, str]]:
+    """Corpora that go, as they or their file names say, to a language that no training corpus goes to."""
+    known = {*found, *(langs.tgt for corpus in config.data.train if (langs := named(corpus)))}
+    unnamed = [f"data.train.{i} ({corpus.called()})" for i, corpus in enumerate(config.data.train) if not named(corpus)]
     for trail, corpus in corpora(config.data):
-        if corpus.langs and found and corpus.langs.tgt not in found:
-            yield trail, f"goes to {corpus.langs.tgt}, but no training corpus does (they go to {', '.join(found)})"
+        langs = named(corpus)
+        turned = config.langs and not corpus.langs and langs == Langs(src=config.langs.tgt, tgt=config.langs.src)
+        if langs and differs(langs.tgt, known) and not turned:
+            cure = f"; if {unnamed[0]} does, give it langs: {{src: {langs.src}, tgt: {langs.tgt}}}" if unnamed else ""
+            yield trail, f"goes to {langs.tgt!r}, but no training corpus does (they go to {quoted(found)}){cure}"

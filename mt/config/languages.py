@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import PurePath
 
 from mt.config.schema import Corpus, DataConfig, HubDataset, JsonlFile, Langs, TextFiles
@@ -55,6 +55,20 @@ def closeness(code: str, wanted: str) -> int | None:
 def same_language(code: str, other: str) -> bool:
     """Whether two language codes stand for one language, be it of two countries."""
     return closeness(re.split("[-_]", code)[0], other) is not None
+
+
+def differs(code: str, others: Collection[str]) -> bool:
+    """Whether a language code is surely none of these; `de` and `deu` may be one, and nobody knows about `german`."""
+
+    def comparable(other: str) -> bool:
+        return len(re.split("[-_]", code)[0]) == len(re.split("[-_]", other)[0])
+
+    return bool(others) and all(comparable(other) and not same_language(code, other) for other in others)
+
+
+def quoted(codes: Iterable[str]) -> str:
+    """Language codes in a message, where `it` and `no` would be read as words."""
+    return ", ".join(map(repr, codes))
 
 
 def named(corpus: Corpus) -> Langs | None:

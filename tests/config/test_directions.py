@@ -78,7 +78,7 @@ def test_tags_of_one_language_where_they_are_asked_for(read, setting: str, expec
 def test_tags_can_be_left_out_though_that_is_doubted(read) -> None:
     config, warnings = read(BOTH + "  tags: false\n", data=False)
     assert tags(config) == ()
-    assert warnings == ("x.yaml:6: data.tags: without them nothing tells the model which of de, fr to translate to",)
+    assert warnings == ("x.yaml:6: data.tags: without them nothing tells the model which of 'de', 'fr' to translate to",)
 
 
 def test_a_complete_config_stays_what_it_is(read, folder: Path) -> None:
@@ -113,7 +113,7 @@ def test_several_dev_sets_have_names_and_directions(read, folder: Path) -> None:
 @pytest.mark.parametrize(
     ("dev", "problem"),
     [
-        ("{german: {src: d.en, tgt: d.nl}}", "data.dev.german: goes to nl, but no training corpus does (they go to de, fr); "),
+        ("{german: {src: d.en, tgt: d.nl}}", "data.dev.german: goes to 'nl', but no training corpus does (they go to 'de', 'fr'); "),
         ("{german: {src: d.en, target: d.de}}", "data.dev.german.target: unknown key, did you mean `data.dev.german.tgt`?"),
         ("{german: {src: d.en}}", "data.dev.german.tgt: is missing; add it"),
         ("{german: {tsv: d.tsv, csv: d.csv}}", "data.dev.german.csv: does not go with tsv; remove one of the two"),
@@ -129,7 +129,26 @@ def test_what_is_wrong_with_a_dev_set_names_it(problems, dev: str, problem: str)
 def test_a_dev_set_in_another_language_is_doubted(read) -> None:
     text = "data: {train: [{src: a.en, tgt: a.de}], dev: {tsv: d.tsv, langs: {src: en, tgt: fr}}}"
     (warning,) = read(text, data=False).warnings
-    assert warning == "x.yaml:1: data.dev: goes to fr, but no training corpus does (they go to de)"
+    assert warning == "x.yaml:1: data.dev: goes to 'fr', but no training corpus does (they go to 'de')"
+
+
+SETS = "dev: {german: {src: d.en, tgt: d.de}, french: {src: d.en.gz, tgt: d.fr.gz}}"
+
+
+def test_a_training_corpus_whose_languages_were_forgotten_is_told_by_the_dev_sets(read) -> None:
+    text = f"data:\n  train: [{{src: a.en.gz, tgt: a.de.gz}}, {{tsv: enfr.tsv}}]\n  {SETS}\n  test: {{news: {{src: n.en, tgt: n.fr}}}}"
+    what = "goes to 'fr', but no training corpus does (they go to 'de')"
+    cure = "if data.train.1 (enfr.tsv) does, give it langs: {src: en, tgt: fr}"
+    assert read(text, data=False).warnings == (f"x.yaml:3: data.dev.french: {what}; {cure}", f"x.yaml:4: data.test.news: {what}; {cure}")
+    (warning,) = read(text.replace(", {tsv: enfr.tsv}", ""), "data.test={}", data=False).warnings
+    assert warning.endswith(what)
+    mended = read(text, "data.train.1.langs={src: en, tgt: fr}", data=False)
+    assert (tags(mended.config), mended.warnings) == (("de", "fr"), ())
+
+
+@pytest.mark.parametrize("langs", ["{src: en, tgt: de-AT}", "{src: eng, tgt: deu}", "{src: english, tgt: german}"])
+def test_another_name_for_a_language_is_not_another_language(read, langs: str) -> None:
+    assert read("data: {train: [{tsv: a.tsv}], dev: {src: d.en, tgt: d.de}}", f"langs={langs}", data=False).warnings == ()
 
 
 @pytest.mark.parametrize(
@@ -141,16 +160,16 @@ def test_a_dev_set_in_another_language_is_doubted(read) -> None:
         ),
         (
             TSV,
-            f"5: data.train.2: {UNKNOWN} de, en; {CURE}",
+            f"5: data.train.2: {UNKNOWN} 'de', 'en'; {CURE}",
         ),
         (
             BOTH.replace("d.en, tgt: d.fr", "d.en, tgt: d.nl"),
-            "5: data.dev: goes to nl, but no training corpus does (they go to de, fr); a model cannot translate to a language it was not"
-            " trained on",
+            "5: data.dev: goes to 'nl', but no training corpus does (they go to 'de', 'fr'); "
+            "a model cannot translate to a language it was not trained on",
         ),
         (
             BOTH + "  test:\n    news: {tsv: n.tsv}\n",
-            f"7: data.test.news: {UNKNOWN} de, fr; {CURE}",
+            f"7: data.test.news: {UNKNOWN} 'de', 'fr'; {CURE}",
         ),
         (
             "langs: {src: en, tgt: zh CN}\ndata: {train: [{tsv: a}], dev: none, tags: true}",

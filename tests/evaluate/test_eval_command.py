@@ -15,6 +15,7 @@ import typer
 from typer.testing import CliRunner, Result
 
 from mt.cli.eval_command import eval_
+from mt.config.schema import Config
 from mt.errors import MTError
 from mt.evaluate.metrics import score
 
@@ -56,6 +57,9 @@ class LowerTranslator:
     """A run whose translation of a line is the line in lower case, with a capital; remembers how it was loaded and called."""
 
     lang: str | None = "de"
+    config = Config.model_validate_json(
+        '{"langs": {"src": "en", "tgt": "de"}, "data": {"train": [{"src": "train.en", "tgt": "train.de"}], "dev": "none"}}'
+    )
     asked: dict[str, Any]
 
     @classmethod
@@ -125,6 +129,15 @@ def test_a_run_scores_as_its_translations_do(files: SimpleNamespace, translator:
     settings = {"checkpoint": "best", "to": None, "beam": None, "precision": None, "weights": None}
     assert written["hypotheses"] == {"model": "runs/x", **settings}
     assert written["source"] == str(files.src)
+
+
+def test_files_in_other_languages_than_those_of_the_run_are_told(files: SimpleNamespace, translator: type[LowerTranslator]) -> None:
+    assert translator.lang == "de"
+    straight = run("--model", "runs/x", "--src", files.src, "--ref", files.ref)
+    assert "by name" not in straight.stderr
+    swapped = run("--model", "runs/x", "--src", files.ref, "--ref", files.src)
+    what = f"{files.ref} is in 'de', not 'en', and {files.src} is in 'en', not 'de'"
+    assert f"warning: by name {what}: are these files for this run?" in swapped.stderr.splitlines()
 
 
 def test_the_settings_of_a_validation_reach_the_run(files: SimpleNamespace, translator: type[LowerTranslator]) -> None:
