@@ -11,11 +11,23 @@ from mt.clean.identify import Identifier
 from mt.clean.scripts import scripts_of
 from mt.clean.tally import Tally, table, table_json
 from mt.config.cleaning import FilterConfig
-from mt.config.schema import Langs
+from mt.config.directions import langs_of
+from mt.config.schema import Config, Langs
 from mt.errors import ConfigError
 from mt.formats.pairs import EMPTY, Pair, drop_reason
 
-__all__ = ["EMPTY", "Filter", "Tally", "TextFilters", "drop_reason", "in_other_script", "length_reason", "table", "table_json"]
+__all__ = [
+    "EMPTY",
+    "Filter",
+    "Tally",
+    "TextFilters",
+    "drop_reason",
+    "in_other_script",
+    "length_reason",
+    "refuse_what_cannot_filter",
+    "table",
+    "table_json",
+]
 
 Filter = Callable[[Pair], str | None]
 """The reason to drop a pair, or None."""
@@ -49,6 +61,12 @@ class TextFilters:
             if found := reason(pair):
                 return found
         return None
+
+
+def refuse_what_cannot_filter(config: Config) -> None:
+    """Raise ConfigError where a filter of the training corpora needs what is not there, as training would."""
+    for corpus in config.data.train:
+        TextFilters(config.data.filters, langs_of(config, corpus))
 
 
 def _on_texts(cfg: FilterConfig) -> Iterator[Filter]:

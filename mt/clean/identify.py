@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 from functools import cache
+from importlib.util import find_spec
 from typing import Any
 
 from mt.clean.scripts import scripts_of
@@ -29,6 +30,15 @@ tk:tuk tl:tgl,fil tr:tur tt:tat ug:uig uk:ukr ur:urd uz:uzb,uzn vi:vie wa:wln xh
 _BY_CODE = {other: code for code, _, others in (entry.partition(":") for entry in _CODES.split()) for other in others.split(",")}
 # What may as well be taken for the other is not in another language.
 _RELATIVES = ({"ar", "ary", "arz"}, {"hr", "bs", "sr"}, {"id", "ms"}, {"no", "nn"}, {"zh", "yue", "wuu"})
+
+
+LANGUAGES_EXTRA = "pip install 'mt-trainer[languages]'"
+"""Installs the library."""
+
+
+def installed() -> bool:
+    """Whether the library is there."""
+    return find_spec("py3langid") is not None
 
 
 class Identifier:
@@ -72,7 +82,7 @@ def _library() -> Any:
     try:
         from py3langid.langid import MODEL_FILE, LanguageIdentifier
     except ImportError:
-        raise ConfigError("data.filters.languages needs an extra: pip install 'mt-trainer[languages]', or leave the key out") from None
+        raise ConfigError(f"data.filters.languages needs an extra: {LANGUAGES_EXTRA}, or leave the key out") from None
     return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
 
 

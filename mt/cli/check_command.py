@@ -101,21 +101,27 @@ def _settings(config: Path | None, overrides: list[str] | None, src: Path | None
 
 
 def _loaded(config: Path, overrides: list[str]) -> Config:
+    from mt.clean.filters import refuse_what_cannot_filter
     from mt.config.load import load
 
     loaded = load(config, overrides)
     for warning in loaded.warnings:
         print(f"warning: {warning}", file=sys.stderr)
+    refuse_what_cannot_filter(loaded.config)
     return loaded.config
 
 
 def _languages(text: str) -> Langs:
     """Two codes from `en-de`; a colon where a code holds a hyphen itself, as in `pt-BR:en`."""
+    from mt.config.languages import language
     from mt.config.schema import Langs
 
     codes = text.split(":" if ":" in text else "-")
     if len(codes) != 2 or not all(codes):
         raise MTError(f"--langs {text}: expected two language codes, as in en-de or pt-BR:en")
+    for code in codes:
+        if not language(f"x.{code}"):
+            raise MTError(f"--langs {text}: {code!r} is no language code; write codes, as in en-de or pt-BR:en")
     return Langs(src=codes[0], tgt=codes[1])
 
 

@@ -24,12 +24,14 @@ def show(
 
     All of them are printed as YAML, defaults included; what training will derive stands below it.
     """
+    from mt.clean.filters import refuse_what_cannot_filter
     from mt.config.derived import left_out
     from mt.config.load import dump, load
 
     config, warnings = load(file, overrides or ())
     for warning in warnings:
         typer.echo(f"warning: {warning}", err=True)
+    refuse_what_cannot_filter(config)
     typer.echo(dump(config), nl=False)
     for line in left_out(config):
         typer.echo(f"# {line}")

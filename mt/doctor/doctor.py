@@ -8,11 +8,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from mt.clean.identify import installed
 from mt.config.directions import langs_of, tag_of
 from mt.config.schema import Config, Corpus, Langs
 from mt.doctor.examine import Examination, Memory
 from mt.doctor.findings import CorpusFacts, Diagnosis, Finding, legible, number
-from mt.doctor.judge import judged, leaked, tokenized, without_tokenizer
+from mt.doctor.judge import judged, leaked, tokenized, unidentified, without_tokenizer
 from mt.doctor.leakage import HeldOut, Leaks
 from mt.doctor.lengths import LengthLog
 from mt.doctor.looks import MOST, looks
@@ -108,6 +109,8 @@ class Doctor:
                     self._train(named, leaks, memory, folder)
             leakage = self._leakage(index, leaks, sets)
             self._pieces(folder)
+        if not installed() and any(named.langs for named in corpora):
+            self._findings.append(unidentified(self._facts[corpora[0].name]))
         self._findings.sort(key=lambda finding: (-finding.severity, [*self._facts].index(finding.corpus)))
         return Diagnosis([self._facts[named.name] for named in corpora], self._findings, leakage)
 

@@ -38,7 +38,12 @@ def judged(facts: CorpusFacts, exam: Examination, looks: list[Look], filters: Fi
         facts.counts[finding.kind] += finding.count
     order = list(BOUNDS)
     found.sort(key=lambda finding: order.index(finding.kind))
-    yield from (_with_cure(finding, exam, filters) for finding in found if BOUNDS[finding.kind].severity(finding.share) is not None)
+    foreign = Counter(finding.kind for finding in found if finding.kind in ("script", "language") and finding.share > 0.5)
+    for finding in found:
+        if foreign[finding.kind] == len(SIDES):
+            yield replace(finding, cure="are the sides swapped, or are these other languages than their names say?")
+        elif BOUNDS[finding.kind].severity(finding.share) is not None:
+            yield _with_cure(finding, exam, filters)
 
 
 def _finding(
@@ -176,6 +181,11 @@ def tokenized(facts: CorpusFacts, fates: list[Fates], long: Spots, *, sampled: i
 def without_tokenizer(facts: CorpusFacts, message: str) -> Finding:
     """The finding that no tokenizer can be trained."""
     return _new(facts, "no_tokenizer", None, 1, 1, message, [])
+
+
+def unidentified(facts: CorpusFacts) -> Finding:
+    """The finding that nobody looked at languages."""
+    return _new(facts, "unidentified", None, 1, 1, WORDS["unidentified"].says, [])
 
 
 def _named(characters: Counter[str], most: int = 8) -> str:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner, Result
 
+from mt.clean import identify
 from mt.cli.app import app
+from mt.config.load import load
 from mt.errors import ConfigError, DataError, MTError
+from mt.train.inputs import training_sources
 from tests.corpora import config, pairs, write
 
 GOOD = pairs(60)
@@ -32,6 +36,7 @@ def no_language_library(monkeypatch: pytest.MonkeyPatch) -> None:
         raise ConfigError(f"not installed, for {languages}")
 
     monkeypatch.setattr("mt.doctor.looks.Identifier", missing)
+    monkeypatch.setattr("mt.doctor.doctor.installed", lambda: True)
 
 
 @pytest.fixture
@@ -76,6 +81,19 @@ def test_languages_are_told_or_taken_from_the_names(folder: Path) -> None:
     assert check(*files(folder), "--langs", "pt-BR:de").exit_code == 0
 
 
+def test_a_filter_that_training_would_refuse_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "py3langid.langid", None)
+    identify._library.cache_clear()
+    path = config(folder, train="{src: train.en, tgt: train.de}")
+    with pytest.raises(ConfigError) as trained:
+        training_sources(load(path, ["data.filters.languages=0.9"]).config)
+    for command in (["data", "check", "--config"], ["config", "show"]):
+        with pytest.raises(ConfigError) as told:
+            CliRunner().invoke(app, [*command, str(path), "--set", "data.filters.languages=0.9"], catch_exceptions=False)
+        assert str(told.value) == str(trained.value)
+    assert "pip install 'mt-trainer[languages]'" in str(trained.value)
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -87,6 +105,7 @@ def test_languages_are_told_or_taken_from_the_names(folder: Path) -> None:
         (["--src", "a", "--tgt", "b", "--set", "a=b"], "--set goes with --config"),
         (["--src", "a", "--tgt", "b", "--langs", "english"], "expected two language codes"),
         (["--src", "a", "--tgt", "b", "--langs", "en-pt-BR"], "expected two language codes"),
+        (["--src", "a", "--tgt", "b", "--langs", "english-german"], "'english' is no language code; write codes, as in en-de"),
     ],
 )
 def test_options_that_do_not_go_together(words: list[str], message: str) -> None:

@@ -13,3 +13,4 @@ def no_language_library(monkeypatch: pytest.MonkeyPatch) -> None:
         raise ConfigError(f"not installed, for {languages}")
 
     monkeypatch.setattr("mt.doctor.looks.Identifier", missing)
+    monkeypatch.setattr("mt.doctor.doctor.installed", lambda: True)  # no note about that in each report

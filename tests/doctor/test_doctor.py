@@ -419,12 +419,55 @@ def test_another_language_is_never_an_error(tmp_path: Path, monkeypatch: pytest.
 
     class Stub:
         def __init__(self, *languages: str) -> None:
-            self.knows = languages.__contains__
+            assert languages == ("en", "de")
+
+        def knows(self, language: str) -> bool:
+            return language == "en"
 
         def elsewhere(self, text: str, language: str) -> float:
             return float(bool(text and language))
 
     monkeypatch.setattr("mt.doctor.looks.Identifier", Stub)
     found = of_kind(examine(tmp_path, pairs(2500), f"data.filters.languages={limit}"), "language")
-    assert [(finding.side, finding.severity) for finding in found] == [("source", severity), ("target", severity)]
+    assert [(finding.side, finding.severity) for finding in found] == [("source", severity)]
     assert all(finding.what.endswith("(in a sample)") for finding in found)
+
+
+class Exact:
+    """Knows a few German words; all else is English."""
+
+    def __init__(self, *languages: str) -> None:
+        self.knows = languages.__contains__
+
+    def elsewhere(self, text: str, language: str) -> float:
+        german = any(f" {word} " in f" {text.lower()} " for word in ("der", "die", "das", "und", "ist", "niemand"))
+        return 0.99 if german != (language == "de") else 0.01
+
+
+HOUSES = [(f"The house {n} is old and small.", f"Das Haus {n} ist alt und klein.") for n in range(50)]
+
+
+@pytest.mark.parametrize("filtered", ["null", "0.5"])
+def test_swapped_sides_are_not_to_be_filtered_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, filtered: str) -> None:
+    monkeypatch.setattr("mt.doctor.looks.Identifier", Exact)
+    assert not of_kind(examine(tmp_path, HOUSES), "language")
+    monkeypatch.setattr("mt.doctor.doctor.installed", lambda: True)
+    monkeypatch.setattr("mt.clean.filters.Identifier", Exact)
+    found = of_kind(examine(tmp_path, [pair[::-1] for pair in HOUSES], f"data.filters.languages={filtered}"), "language")
+    assert [(finding.side, finding.severity) for finding in found] == [("source", Severity.WARNING), ("target", Severity.WARNING)]
+    assert all(finding.cure.startswith("are the sides swapped, ") for finding in found)
+
+
+def test_one_side_in_another_language_is_not_swapped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mt.doctor.looks.Identifier", Exact)
+    (finding,) = of_kind(examine(tmp_path, [(tgt, f"{tgt} Ja.") for _, tgt in HOUSES]), "language")
+    assert (finding.side, finding.cure) == ("source", "look at them, then leave them out (data.filters.languages: 0.9)")
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_that_languages_were_not_looked_at_is_a_note(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: bool) -> None:
+    monkeypatch.setattr("mt.doctor.doctor.installed", lambda: there)
+    found = of_kind(examine(tmp_path, GOOD), "unidentified")
+    assert [(one.severity, one.what, "mt-trainer[languages]" in one.cure) for one in found] == [
+        (Severity.NOTE, "languages were not looked at", True)
+    ] * (not there)
