@@ -6,8 +6,8 @@ import atexit
 import multiprocessing
 import signal
 import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing, contextmanager
 from functools import cached_property, partial
 from itertools import islice, tee
 from multiprocessing import resource_tracker
@@ -61,16 +61,20 @@ class TrainingData(Dataset[Batch]):
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "order"}
 
-    def groups(self, cursor: Cursor, *, size: int) -> Iterator[tuple[list[Batch], Cursor]]:
+    def groups(self, cursor: Cursor, *, size: int) -> Generator[tuple[list[Batch], Cursor]]:
         """Endless: the micro-batches of an update, and the cursor after them. The last group of an epoch may be smaller, none spans two.
 
         Of several ranks each has its own batches, and one that has fewer an empty one in their place. Workers end with the generator.
         """
         ahead, behind = tee(deals(self.order, cursor, accumulate=size, rank=self.rank, ranks=self.ranks))
         places = (place for deal in ahead for place in deal.batches)
-        batches = from_workers(self, places, workers=self.workers) if self.workers else map(self.batch, places)
-        for deal in behind:
-            yield list(islice(batches, len(deal.batches))), deal.after
+        with closing(from_workers(self, places, workers=self.workers) if self.workers else self.made(places)) as batches:
+            for deal in behind:
+                yield list(islice(batches, len(deal.batches))), deal.after
+
+    def made(self, places: Iterator[Cursor | None]) -> Generator[Batch]:
+        """The batches at these places, made by this process."""
+        yield from map(self.batch, places)
 
     def batch(self, place: Cursor | None) -> Batch:
         """The batch at a place in the data; None is an empty one."""
@@ -88,7 +92,7 @@ class TrainingData(Dataset[Batch]):
         return [example._replace(tag=self.tags[example.corpus]) for example in examples]
 
 
-def from_workers(data: TrainingData, places: Iterator[Cursor | None], *, workers: int) -> Iterator[Batch]:
+def from_workers(data: TrainingData, places: Iterator[Cursor | None], *, workers: int) -> Generator[Batch]:
     """The batches at these places, in this order, made by processes that end with the generator, and with this process.
 
     They leave signals to this process: what it does about Ctrl-C, such as to finish an update and save, needs batches still.

@@ -86,6 +86,7 @@ def fit(
         if ends or is_best or (progress.update % plan.save_every == 0 and not event.skipped):
             progress.seconds = time.perf_counter() - began
             yield save(state, run, best=is_best or validator is None, keep=cfg.keep, every=plan.save_every)
+    groups.close()  # here, and not as garbage, where a second Ctrl-C would be lost
     yield Ended(progress.update, progress.ended, progress.skipped, progress.seconds, progress.waited)
 
 

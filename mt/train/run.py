@@ -22,7 +22,7 @@ from mt.files import write_atomic
 from mt.formats.readers import read_held_out
 from mt.rundir import RunDir
 from mt.train.average import mean
-from mt.train.events import Event
+from mt.train.events import Ended, Event
 from mt.train.forecast import Forecast
 from mt.train.loop import fit, patience_lost, reason_to_end
 from mt.train.memory import enough_memory
@@ -32,6 +32,7 @@ from mt.train.prepare import Prepared, join, prepare, run_path
 from mt.train.prepare import resume as resume_run
 from mt.train.process import keep_freed_memory
 from mt.train.signals import Stop, stop_on
+from mt.train.state import Progress
 from mt.train.validate import better
 from mt.translator import Translator
 
@@ -54,6 +55,8 @@ def train_run(config: Config, *, resume: bool, overwrite: bool, dry_run: bool, d
         describe(prepared, say=say)
         if why := finished(prepared):
             say(f"{run.path}: is finished already ({why})")
+            if ranks.leads:
+                tell_end(run, prepared.state.progress, why)
             if is_scored(prepared):
                 return 0
         code = 0 if why else train(prepared, say=say)
@@ -137,6 +140,20 @@ def is_scored(prepared: Prepared) -> bool:
     return prepared.run.test_scores.exists() or not (config.data.test or config.train.average.last)
 
 
+def rewind(run: RunDir, progress: Progress) -> None:
+    """Take back what the journal tells of after the checkpoint: it will come again."""
+    if run.journal.exists():
+        with naming(run.journal), run.journal.open("r+b") as file:
+            file.truncate(min(progress.journal_bytes, run.journal.stat().st_size))
+
+
+def tell_end(run: RunDir, progress: Progress, why: str) -> None:
+    """Have the end in the journal: whoever came to it may have been killed before it was written."""
+    rewind(run, progress)
+    with closing(Journal(run)) as journal:
+        journal(Ended(progress.update, why, progress.skipped, progress.seconds, progress.waited))
+
+
 def train(prepared: Prepared, *, say: Say) -> int:
     """Run the loop with its listeners; the exit code is 130 or 143 after a signal."""
     cfg, run, state = prepared.config.train, prepared.run, prepared.state
@@ -164,9 +181,7 @@ def listening(prepared: Prepared, *, say: Say) -> Iterator[Sequence[Callable[[Ev
     cfg, run, progress = prepared.config.train, prepared.run, prepared.state.progress
     if progress.update:
         say(f"resuming at update {progress.update}, epoch {progress.cursor.epoch + 1}")
-    if run.journal.exists():
-        with naming(run.journal), run.journal.open("r+b") as file:  # what came after the checkpoint will come again
-            file.truncate(min(progress.journal_bytes, run.journal.stat().st_size))
+    rewind(run, progress)
     if run.test_scores.is_file():  # it tells that the run is finished
         with naming(run.test_scores):
             run.test_scores.unlink()

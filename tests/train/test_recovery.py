@@ -130,19 +130,21 @@ AVERAGE = ("train.average.last=2", "train.early_stopping.metric=loss", "train.op
 
 
 def test_killed_after_the_last_update_what_comes_then_is_done(folder: Path) -> None:
-    """Between the average and its name, before the average, and before the scores."""
+    """Between the average and its name, before the average, before the scores, and before the end was told."""
     run = RunDir(folder / "run")
     assert train(four_updates(folder, *AVERAGE)).code == 0
-    before, weights = run.names(), (run.average / "model.safetensors").read_bytes()
+    before, told, weights = run.names(), run.journal.read_bytes(), (run.average / "model.safetensors").read_bytes()
     assert before["best"] == "average"
     for names, average in ({"best": run.step(4)}, True), ({"best": run.step(4)}, False), ({}, True):
         run.set_names(**names)
         run.test_scores.unlink()
+        run.journal.write_bytes(told[: told.rindex(b"{")])
         if not average:
             shutil.rmtree(run.average)
         done = train(four_updates(folder, *AVERAGE), resume=True)
         assert done.says("is finished already (4 updates)")
-        assert (run.names(), (run.average / "model.safetensors").read_bytes()) == (before, weights)
+        assert (run.names(), run.journal.read_bytes()) == (before, told)
+        assert (run.average / "model.safetensors").read_bytes() == weights
     assert not train(four_updates(folder, *AVERAGE), resume=True).says("average")
 
 
