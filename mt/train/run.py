@@ -83,8 +83,10 @@ def begin(config: Config, run: RunDir, *, resume: bool, overwrite: bool, device:
     if ranks.leads:
         if run.is_whole() and not (resume or overwrite):
             raise RunError(f"{run.path}: there is a run here; go on with --resume, start over with --overwrite, or give another --run-dir")
-        make = resume_run if run.is_whole() and resume else prepare
-        prepared = make(config, device=device, ranks=ranks, say=say)
+        go_on = run.is_whole() and resume
+        if resume and not go_on:  # from another folder, `runs/my` is another one
+            say(f"{run.path}: there is no run to go on with yet, starting one")
+        prepared = (resume_run if go_on else prepare)(config, device=device, ranks=ranks, say=say)
     effective = ranks.first(lambda: prepared.config if prepared else config)
     return prepared or join(effective, device=device, ranks=ranks, say=say)
 

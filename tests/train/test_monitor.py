@@ -274,6 +274,15 @@ def test_sample_translations_are_text_that_is_shown_as_it_is(run: RunDir) -> Non
     assert "a <b>horse</b>" in text
 
 
+def test_with_a_checkpoint_the_curves_are_on_the_disk(run: RunDir) -> None:
+    """A kill right after it takes nothing from them."""
+    board = TensorBoard(run)
+    board(made(1, loss=4.0))
+    board(Saved(1, run.step(1)))
+    assert curve(read_back(run), "train/loss") == [(1, 4.0)]
+    board.close()
+
+
 def test_a_resumed_run_takes_the_place_of_what_came_after_the_checkpoint(run: RunDir) -> None:
     first = TensorBoard(run)
     for number, loss in [(1, 4.0), (2, 3.0), (3, 2.0)]:

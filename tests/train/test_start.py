@@ -101,7 +101,9 @@ def test_a_finished_run_says_so(copied: tuple[Path, str], tmp_path: Path) -> Non
 
 
 def test_a_run_that_is_not_there_is_started(folder: Path) -> None:
-    assert train(four_updates(folder, "data.dev=none"), resume=True).code == 0
+    done = train(four_updates(folder, "data.dev=none"), resume=True)
+    assert done.code == 0
+    assert done.says(f"{folder / 'run'}: there is no run to go on with yet, starting one")
     assert RunDir(folder / "run").steps() == [2, 4]
 
 
