@@ -57,7 +57,8 @@ def fit(
     progress = state.progress
     began = time.perf_counter() - progress.seconds
     groups = data.groups(progress.cursor, size=cfg.accumulate)
-    while progress.ended is None:
+    ended = progress.ended
+    while ended is None:
         start = time.perf_counter()
         micro, after = next(groups)
         waited = time.perf_counter() - start
@@ -71,23 +72,22 @@ def fit(
         if event.skipped:
             refuse_endless_skipping(state, micro, cfg=cfg, run=run)
 
-        progress.ended = reason_to_end(state, cfg, plan, Stop(signal))
+        ended = reason_to_end(state, cfg, plan, Stop(signal))
         if signal:
             stop.signal = signal
-        ends = progress.ended is not None
         due = progress.update % plan.validate_every == 0 and not event.skipped
         is_best = False
-        if validator and (due or (ends and progress.ended != INTERRUPTED)):
+        if validator and (due or (ended and ended != INTERRUPTED)):
             validated = validate(state, validator, cfg=cfg, epoch=epoch)
             is_best = validated.best
-            progress.ended = progress.ended or patience_lost(state, cfg)
-            ends = progress.ended is not None
+            ended = ended or patience_lost(state, cfg)
             yield validated
-        if ends or is_best or (progress.update % plan.save_every == 0 and not event.skipped):
+        progress.ended = None if ended == INTERRUPTED else ended
+        if ended or is_best or (progress.update % plan.save_every == 0 and not event.skipped):
             progress.seconds = time.perf_counter() - began
             yield save(state, run, best=is_best or validator is None, keep=cfg.keep, every=plan.save_every)
     groups.close()  # here, and not as garbage, where a second Ctrl-C would be lost
-    yield Ended(progress.update, progress.ended, progress.skipped, progress.seconds, progress.waited)
+    yield Ended(progress.update, ended, progress.skipped, progress.seconds, progress.waited)
 
 
 def update(state: State, micro: Sequence[Batch], *, cfg: TrainConfig, lr: float, epoch: int, start: float, waited: float = 0.0) -> Update:

@@ -96,6 +96,8 @@ def test_stopped_by_a_signal(folder: Path, whole: RunDir, number: int, name: str
     assert journal(run)[-1]["reason"] == "interrupted"
     assert go(folder, run.path.name, Silent(), resume=True) == 0
     assert_equal(run, whole)
+    for step in (10, 15):  # also the one that was saved when the signal came
+        assert differences(contents(run.step(step)), contents(whole.step(step))) == []
 
 
 def test_stopped_again_and_again(folder: Path, whole: RunDir) -> None:
