@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
@@ -136,7 +136,7 @@ def fit_tokenizers(config: Config, run: RunDir, cache: CacheDir, prints: dict[st
         entry = cache.tokenizer(key_of({**facts, "sides": sides, "tags": tagged}))
         cache.obtain(
             entry,
-            whole=lambda entry: (entry / "report.json").is_file(),
+            whole=has_tokenizer,
             make=partial(make_tokenizer, config=config, sides=sides, tagged=tagged, say=say),
             prints=prints,
             what=f"this {path.name}",
@@ -148,6 +148,15 @@ def fit_tokenizers(config: Config, run: RunDir, cache: CacheDir, prints: dict[st
         with write_atomic(path, "wb") as file:
             file.write((entry / "tokenizer.model").read_bytes())
     return load_tokenizers(run, joint=cfg.joint)
+
+
+def has_tokenizer(entry: Path) -> bool:
+    """Whether a whole tokenizer is there, with what there is to say about it."""
+    try:
+        report = json.loads((entry / "report.json").read_text(encoding="utf-8"))
+        return bool(report["model"] == sha256(entry / "tokenizer.model"))
+    except (OSError, ValueError, TypeError, KeyError, DataError):
+        return False
 
 
 def make_tokenizer(entry: Path, *, config: Config, sides: tuple[int, ...], tagged: Sequence[str], say: Say) -> None:
@@ -168,7 +177,8 @@ def make_tokenizer(entry: Path, *, config: Config, sides: tuple[int, ...], tagge
             for name, tally in tallies.items():  # where nothing is left of a corpus, that is the reason
                 tally.require_pairs(name)
             raise
-        facts = {"vocab_size": report.vocab_size, "warnings": report.warnings}
+        model = sha256(folder / "tokenizer.model")
+        facts = {"vocab_size": report.vocab_size, "warnings": report.warnings, "model": model}
         (folder / "report.json").write_text(json.dumps(facts, ensure_ascii=False), encoding="utf-8")
 
 
@@ -187,8 +197,16 @@ def make_inputs(config: Config, run: RunDir, *, say: Say) -> tuple[Tokenizers, S
     return tokenizers, store
 
 
-def obtain_store(config: Config, cache: CacheDir, prints: dict[str, str], tokenizers: Tokenizers, *, say: Say) -> Store:
-    """The store of the training pairs, found in the cache or made."""
+def obtain_store(
+    config: Config,
+    cache: CacheDir,
+    prints: dict[str, str],
+    tokenizers: Tokenizers,
+    *,
+    say: Say,
+    whole: Callable[[Path], bool] | None = None,
+) -> Store:
+    """The store of the training pairs, found in the cache if it is `whole` (None: if it opens), or made."""
     facts = {
         "corpora": [facts_of(corpus, config, prints) for corpus in config.data.train],
         "filters": config.data.filters.model_dump(),
@@ -199,7 +217,7 @@ def obtain_store(config: Config, cache: CacheDir, prints: dict[str, str], tokeni
     }
     path = cache.store(key_of(facts))
     make = partial(make_store, config=config, tokenizers=tokenizers, say=say)
-    cache.obtain(path, whole=opens, make=make, prints=prints, what="the same store", say=say)
+    cache.obtain(path, whole=whole or opens, make=make, prints=prints, what="the same store", say=say)
     return Store(path)
 
 
@@ -260,15 +278,19 @@ def find_store(config: Config, run: RunDir, cache: CacheDir, tokenizers: Tokeniz
     Raises RunError if they are gone too, or give another store.
     """
     before = pointer_of(run)
-    if opens(Path(before["path"])) and same_pairs(pointer_to(store := Store(Path(before["path"]))), before):
-        return store
+
+    def same(path: Path) -> bool:
+        return opens(path) and same_pairs(pointer_to(Store(path)), before)
+
+    if same(Path(before["path"])):
+        return Store(Path(before["path"]))
     for file in (file for corpus in config.data.train for file in files_of(corpus)):
         if not file.exists():
             where = f"the prepared pairs are no longer in {before['path']}, nor is {file} to make them again"
             raise RunError(f"{run.path}: cannot resume, {where}; put the file back")
     check_sources(run, cache)
     say(f"{run.path}: the prepared pairs are no longer in {before['path']}, making them again")
-    store = obtain_store(config, cache, fingerprints(config, cache), tokenizers, say=say)
+    store = obtain_store(config, cache, fingerprints(config, cache), tokenizers, say=say, whole=same)
     if not same_pairs(pointer_to(store), before):
         raise RunError(f"{run.path}: cannot resume, this version of mt prepares other pairs from the same files; start with --run-dir NEW")
     note_store(run, store, say=say)

@@ -8,9 +8,15 @@ import pytest
 
 from mt.clean.filters import Tally, length_reason
 from mt.config.schema import TextFiles, TsvFile
+from mt.data.build import Source, build_store
+from mt.data.loader import TrainingData
+from mt.data.plan import Cursor
+from mt.data.store import Store
 from mt.errors import DataError
 from mt.files import read_lines
 from mt.formats.readers import read_pairs
+from tests import toy
+from tests.translating import Ended, mt
 
 
 def corpus(folder: Path, src: bytes, tgt: bytes) -> TextFiles:
@@ -21,6 +27,15 @@ def corpus(folder: Path, src: bytes, tgt: bytes) -> TextFiles:
 
 def texts(pairs: TextFiles | TsvFile) -> list[tuple[str, str]]:
     return [(pair.src, pair.tgt) for pair in read_pairs(pairs)]
+
+
+def trained(folder: Path, data: str) -> Ended:
+    """What comes of `mt train` on the corpus in a folder, which has to leave nothing behind."""
+    files = "train: [{src: train.src, tgt: train.trg}], cache: cache"
+    (folder / "x.yaml").write_text(f"data: {{{files}, {data}}}\ntrain: {{max_updates: 1}}\n", encoding="utf-8")
+    done = mt("train", "--config", folder / "x.yaml", "--run-dir", folder / "run")
+    assert not (folder / "run").exists()
+    return done
 
 
 def test_01_unicode_line_seps(tmp_path: Path) -> None:
@@ -58,6 +73,17 @@ def test_10_count_mismatch(tmp_path: Path) -> None:
     with pytest.raises(DataError) as caught:
         texts(pairs)
     assert str(caught.value).startswith(f"{pairs.src} has 5 lines, {pairs.tgt} has 6: ")
+
+
+def test_10_count_mismatch_ends_the_command_for_training_and_dev_set(tmp_path: Path) -> None:
+    good, five, six = b"a b\nc d\n", b"a\nb\nc\nd\ne\n", b"A\nB\n\nC\nD\nE\n"
+    (tmp_path / "valid.src").write_bytes(five)
+    (tmp_path / "valid.trg").write_bytes(six)
+    for (src, tgt), data, name in (((five, six), "dev: none", "train"), ((good, good), "dev: {src: valid.src, tgt: valid.trg}", "valid")):
+        corpus(tmp_path, src, tgt)
+        done = trained(tmp_path, data)
+        assert done.code == 2
+        assert done.err[-1].startswith(f"{tmp_path}/{name}.src has 5 lines, {tmp_path}/{name}.trg has 6: ")
 
 
 def test_11_final_newline(tmp_path: Path) -> None:
@@ -103,3 +129,31 @@ def test_16_length_filter() -> None:
     tally.add(length_reason(range(71), range(3), max_pieces=50), "train.src:1")
     with pytest.raises(DataError, match=r"kept 0 of 1 pair .*raise data.max_pieces"):
         tally.require_pairs("train.src")
+
+
+def test_16_nothing_left_ends_the_command(tmp_path: Path) -> None:
+    lines = "".join(f"{' '.join(['bako', 'limu', 'seda'] * 23)} vani {number}\n" for number in range(8)).encode()
+    corpus(tmp_path, lines, lines)
+    done = trained(tmp_path, "dev: none, max_pieces: 50")
+    assert done.code == 2
+    assert done.err[-1].startswith("train.src: kept 0 of 8 pairs (8 longer than 50 pieces); raise data.max_pieces")
+
+
+def test_63_worker_duplicates(tmp_path: Path) -> None:
+    """Of 103 numbered pairs each comes once an epoch, in as many updates, whatever the number of processes."""
+    pairs = corpus(tmp_path, *("".join(f"bage {n} .\n" for n in range(103)).encode() for _ in range(2)))
+    build_store(tmp_path / "store", [Source("train", read_pairs(pairs))], toy.tokenizers(), max_pieces=None)
+    updates = set()
+    for workers in (0, 1, 3, 4):
+        data = TrainingData(Store(tmp_path / "store"), toy.tokenizers(), budget=150, seed=1, workers=workers)
+        seen, count = [], 0
+        groups = data.groups(Cursor(), size=1)
+        for micro, after in groups:
+            seen += [origin for batch in micro for origin in batch.origins]
+            count += 1
+            if after.epoch:
+                break
+        groups.close()
+        assert sorted(seen) == sorted(f"train.src:{n}" for n in range(1, 104))
+        updates.add(count)
+    assert len(updates) == 1

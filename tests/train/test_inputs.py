@@ -124,6 +124,20 @@ def test_a_damaged_store_is_made_again(folder: Path, made: list[str], name: str)
     assert file.read_bytes() == whole
 
 
+@pytest.mark.parametrize("name", ["tokenizer.model", "report.json"])
+@pytest.mark.parametrize("damage", [None, b"", b"{}", b"\xff"])
+def test_a_damaged_tokenizer_is_made_again(folder: Path, made: list[str], name: str, damage: bytes | None) -> None:
+    first, _ = run(folder, name="first")
+    (file,) = (folder / "cache" / "tokenizers").glob(f"*/{name}")
+    whole = file.read_bytes()
+    file.unlink() if damage is None else file.write_bytes(damage)
+    made.clear()
+    second, done = run(folder, name="second")
+    assert (done.code, made) == (0, ["tokenizer"])
+    assert file.read_bytes() == whole
+    assert second.tokenizer_files(joint=True)[0].read_bytes() == first.tokenizer_files(joint=True)[0].read_bytes()
+
+
 # ── going on ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -137,6 +151,17 @@ def test_a_run_whose_store_is_gone_makes_it_again_and_goes_on(folder: Path, made
     assert done.says("the prepared pairs are no longer in")
     assert made == ["store"]
     assert differences(contents_of(whole.step(4)), contents_of(resumed.step(4))) == []
+
+
+def test_a_run_whose_store_was_altered_makes_it_again_and_goes_on(folder: Path, made: list[str]) -> None:
+    first, _ = run(folder)
+    lengths = open_store(first).path / "lengths.bin"
+    whole = lengths.read_bytes()
+    lengths.write_bytes(bytes([whole[0] ^ 1]) + whole[1:])
+    made.clear()
+    _, done = run(folder, "train.max_updates=4", resume=True)
+    assert (done.code, made) == (0, ["store"])
+    assert lengths.read_bytes() == whole
 
 
 def test_cache_and_workers_may_change_on_resume(folder: Path, made: list[str]) -> None:
