@@ -193,12 +193,13 @@ def run_phase(phase: str, folder: Path, *, workers: int) -> dict[str, Any]:
     from mt.data.cachedir import CacheDir
     from mt.rundir import RunDir
     from mt.train import inputs
+    from mt.train.sources import fingerprints
     from mt.translator import load_tokenizers
 
     config = load(folder / "bench.yaml", [f"run_dir={folder / 'run'}"]).config
     run, cache = RunDir(folder / "run"), CacheDir(config.data.cache)
     run.data.mkdir(parents=True, exist_ok=True)
-    hashing, prints = timed(lambda: inputs.fingerprints(config, cache))
+    hashing, prints = timed(lambda: fingerprints(config, cache))
     if phase == "tokenizer":
         seconds, _ = timed(lambda: inputs.fit_tokenizers(config, run, cache, prints, say=say))
         return {"seconds": seconds, "hashing_seconds": hashing}

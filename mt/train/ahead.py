@@ -17,7 +17,8 @@ from mt.data.show import shown
 from mt.errors import ConfigError
 from mt.rundir import RunDir
 from mt.train.inherit import adopt
-from mt.train.inputs import find_store, fingerprints, fit_tokenizers, obtain_store, training_data
+from mt.train.inputs import find_store, fit_tokenizers, obtain_store, training_data
+from mt.train.sources import fingerprints
 from mt.translator import load_tokenizers
 
 

@@ -29,24 +29,13 @@ from mt.rundir import RunDir
 from mt.tokenizer.spm import Tokenizers
 from mt.train.derive import changes, make_plan, same_group, same_run
 from mt.train.inherit import adopt, freeze, load_inherited
-from mt.train.inputs import (
-    check_files,
-    check_sources,
-    check_tests,
-    find_store,
-    make_inputs,
-    open_store,
-    opens,
-    pointer_of,
-    read_dev,
-    training_data,
-    training_sources,
-)
+from mt.train.inputs import find_store, make_inputs, open_store, opens, pointer_of, training_data
 from mt.train.loop import Plan
 from mt.train.memory import refuse_too_large
 from mt.train.parallel import ALONE, Ranks
 from mt.train.precision import choose_precision
 from mt.train.recovery import micro_batches, recover
+from mt.train.sources import check_files, check_sources, check_tests, read_dev, training_sources
 from mt.train.state import State
 from mt.train.validate import Validators
 from mt.translator import load_tokenizers

@@ -16,7 +16,8 @@ from mt.data.store import Store
 from mt.errors import ConfigError, DataError, RunError
 from mt.rundir import RunDir
 from mt.train import inputs
-from mt.train.inputs import facts_of, fingerprints, open_store, weighted
+from mt.train.inputs import open_store, weighted
+from mt.train.sources import facts_of, fingerprints
 from tests import toy
 from tests.runs import Done, differences, four_updates, journal, train
 from tests.runs import contents as contents_of

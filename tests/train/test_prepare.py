@@ -26,8 +26,9 @@ from mt.formats.pairs import Pair
 from mt.rundir import RunDir
 from mt.tokenizer.spm import Tokenizers
 from mt.train.derive import flat, make_plan, same_run
-from mt.train.inputs import check_sources, fingerprints, pointer_of
+from mt.train.inputs import pointer_of
 from mt.train.prepare import check_directions, fresh
+from mt.train.sources import check_sources, fingerprints
 from tests import toy
 
 RUN = RunDir("run")
