@@ -205,7 +205,7 @@ def bench_decode(args: argparse.Namespace) -> dict[str, Any]:
     parts = [Part(0, 0, ids) for own in translator.encoded(list(read_lines(args.src))) for ids in own]
     by_length = sorted(parts, key=lambda part: -len(part.ids))
     sources = [part.ids for part in by_length]
-    batches = [[part.ids for part in batch] for batch in batches_of(by_length, budget=translator.config.decode.batch_tokens)]
+    batches = [[part.ids for part in batch] for batch in batches_of(by_length, budget=translator.config.decode.batch_tokens, extra=1)]
     cases = {"free": (batches, None), "100 forced tokens": ([sources[len(sources) // 2 :][:64]], 100)}
     result: dict[str, Any] = {}
     for name, (work, forced) in cases.items():

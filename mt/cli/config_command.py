@@ -22,7 +22,7 @@ def show(
 ) -> None:
     """Check a config file and print its effective settings.
 
-    All of them are printed as YAML, defaults included; what training will derive stands below it.
+    They are printed as YAML, defaults included, but for those that are unset; what training will derive stands below it.
     """
     from mt.clean.filters import refuse_what_cannot_filter
     from mt.config.derived import left_out

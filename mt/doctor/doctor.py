@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from mt.clean.identify import installed
-from mt.config.directions import langs_of, tag_of
+from mt.config.directions import langs_of, tag_of, target_of
 from mt.config.schema import Config, Corpus, Langs
 from mt.doctor.examine import Examination, Memory
 from mt.doctor.findings import CorpusFacts, Diagnosis, Finding, legible, number
@@ -152,8 +152,11 @@ class Doctor:
     def _leakage(self, index: HeldOut, leaks: Leaks, sets: dict[str, list[Pair]]) -> dict[str, dict[str, Any]]:
         """What of the held-out sets is in the training data, and what in other held-out sets."""
         between = Leaks(index)
+        goes_to = {named.name: target_of(self._config, named.corpus) for named in named_corpora(self._config)}
         for name, pairs in sets.items():
-            between.look([pair.src for pair in pairs], [pair.tgt for pair in pairs], pairs.__getitem__, own=index.sets[name])
+            src, tgt = [pair.src for pair in pairs], [pair.tgt for pair in pairs]
+            elsewhere = [index.sets[other] for other in sets if goes_to[other] != goes_to[name]]
+            between.look(src, tgt, pairs.__getitem__, own=index.sets[name], elsewhere=elsewhere)
         leakage = {}
         for name in sets:
             met = leaked(self._facts[name], index, leaks, kind="leakage", where="the training data")

@@ -146,7 +146,8 @@ def leaked(facts: CorpusFacts, held_out: HeldOut, leaks: Leaks, *, kind: str, wh
     exact, near = ([counts[level][side] for side in _HOW] for level in ("exact", "near"))
     parts = ", ".join(f"{count} {how}" for count, how in zip(exact, _HOW.values(), strict=True))
     nearly = ", ".join(map(str, near))
-    what = f"{sentence(len(closest), facts.pairs, 'pair', f'are met in {where}')}; exactly: {parts}; at least nearly: {nearly}"
+    met = sentence(len(closest), facts.pairs, "pair", f"are met in {where}")
+    what = f"{met}; exactly the same: {parts}; nearly the same or exactly: {nearly}"
     severity = BOUNDS[kind].severity(leaks.same(facts.name) / facts.pairs) or Severity.NOTE
     finding = Finding(kind, severity, facts.name, None, len(closest), len(closest) / facts.pairs, what, WORDS[kind].cure, examples)
     return Leaked(finding, numbers)

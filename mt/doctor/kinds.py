@@ -161,6 +161,6 @@ WORDS = {
     "lost_characters": Words("become unknown", "set tokenizer.byte_fallback: true, or raise tokenizer.vocab_size"),
     "byte_characters": Words("are spelled as bytes", "raise tokenizer.vocab_size if they matter"),
     "length_limit": Words("are longer than data.max_pieces", "split them into sentences, or raise data.max_pieces"),
-    "leakage": Words("are met in the training data", "--fix drops their like from the training data"),
+    "leakage": Words("are met in the training data", "--fix leaves such pairs out of the training data"),
     "overlap": Words("are met in other held-out sets", "none needed"),
 }

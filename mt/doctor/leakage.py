@@ -60,11 +60,26 @@ class Leaks:
         self.met: dict[int, Pair] = {}
         """For each held-out pair that was met the first of the closest pairs: by both sides, then by one."""
 
-    def look(self, src: Sequence[str], tgt: Sequence[str], pair: Callable[[int], Pair], *, own: slice = slice(0, 0)) -> list[int]:
-        """Compare some pairs with all held-out ones but their own set. Returns the rows that share something."""
+    def look(
+        self,
+        src: Sequence[str],
+        tgt: Sequence[str],
+        pair: Callable[[int], Pair],
+        *,
+        own: slice = slice(0, 0),
+        elsewhere: Sequence[slice] = (),
+    ) -> list[int]:
+        """Compare some pairs with all held-out ones but their own set. Returns the rows that share something.
+
+        `elsewhere` are sets that go to another language: one source in two languages is meant, so these share only what has both sides.
+        """
         rows = []
         for row, items in self._held_out.same(src, tgt):
-            others = {item: levels for item, levels in items.items() if not own.start <= item < own.stop}
+            others = {
+                item: levels
+                for item, levels in items.items()
+                if not within(item, own) and (levels[2] >= 0 or not any(within(item, one) for one in elsewhere))
+            }
             if others:
                 rows.append(row)
             for item, levels in others.items():
@@ -91,6 +106,11 @@ class Leaks:
         met = np.flatnonzero(levels.max(axis=1, initial=-1) >= 0)
         order = np.lexsort((met, -levels[met].max(axis=1, initial=-1), -levels[met, 2]))
         return (first + met[order]).tolist()
+
+
+def within(item: int, part: slice) -> bool:
+    """Whether a held-out pair is one of a set."""
+    return bool(part.start <= item < part.stop)
 
 
 class _Side:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from mt.config.schema import Config, Cosine, Linear
 from mt.errors import ConfigError, RunError
 from mt.rundir import RunDir
@@ -53,18 +55,36 @@ def same_group(config: Config, frozen: Config, run: RunDir, *, before: int, rank
     return frozen.model_copy(update={"train": frozen.train.model_copy(update={"accumulate": config.train.accumulate})})
 
 
-def flat(values: object, prefix: str = "") -> dict[str, object]:
-    """{"a": {"b": 1}} → {"a.b": 1}; lists by index."""
-    items = values.items() if isinstance(values, dict) else enumerate(values) if isinstance(values, list) else None
-    if items is None:
-        return {prefix[:-1]: values}
-    return {key: value for name, inner in items for key, value in flat(inner, f"{prefix}{name}.").items()}
+def differing(old: object, new: object, name: str = "") -> Iterator[tuple[str, tuple[object, object]]]:
+    """Where settings differ, by name, as deep as both have parts: a corpus that only one of them has is one change."""
+    if isinstance(old, list) and isinstance(new, list):
+        old, new = dict(enumerate(old)), dict(enumerate(new))
+    if isinstance(old, dict) and isinstance(new, dict):
+        for key in sorted(old.keys() | new.keys()):
+            yield from differing(old.get(key), new.get(key), f"{name}.{key}" if name else str(key))
+    elif old != new:
+        yield name, (old, new)
 
 
 def changes(frozen: Config, config: Config) -> dict[str, tuple[object, object]]:
     """The settings that are others than before, each with its value then and now."""
-    old, new = flat(frozen.model_dump(mode="json")), flat(config.model_dump(mode="json"))
-    return {key: (old.get(key), new.get(key)) for key in sorted(old.keys() | new.keys()) if old.get(key) != new.get(key)}
+    old, new = (one.model_dump(mode="json", exclude_none=True) for one in (frozen, config))
+    return dict(differing(old, new))
+
+
+def may_change(config: Config) -> tuple[str, ...]:
+    """Those of MAY_CHANGE that may under the schedule of a config."""
+    shaped = isinstance(config.train.schedule, Cosine | Linear)
+    return tuple(key for key in MAY_CHANGE if not (shaped and key in ("train.max_updates", "train.max_epochs")))
+
+
+def longer(config: Config, why: str, run: RunDir) -> str:
+    """How to train on after a run that ended because of `why`: a limit, such as `3 minutes`, or lost patience."""
+    unit = why.rpartition(" ")[2]
+    limit = f"train.max_{unit}" if unit in ("updates", "epochs", "minutes") else "train.early_stopping.patience"
+    if limit.startswith(may_change(config)):
+        return f"to train longer: --resume --set {limit}=…"
+    return f"to train longer: another run, with --init-from {run.path}; the schedule has come to its end"
 
 
 def same_run(config: Config, frozen: Config, run: RunDir) -> Config:
@@ -82,10 +102,12 @@ def same_run(config: Config, frozen: Config, run: RunDir) -> Config:
     fills["schedule"] = train.schedule.model_copy(update={"warmup": train.schedule.warmup or derived.schedule.warmup})
     fills["validation"] = train.validation.model_copy(update={"every": train.validation.every or derived.validation.every})
     config = config.model_copy(update={"train": train.model_copy(update=fills)})
-    shaped = isinstance(config.train.schedule, Cosine | Linear)
-    allowed = tuple(key for key in MAY_CHANGE if not (shaped and key in ("train.max_updates", "train.max_epochs")))
+    allowed = may_change(config)
     changed = {key: values for key, values in changes(frozen, config).items() if not key.startswith(allowed)}
     if changed:
-        lines = [f"{run.path}: cannot resume, {key} changed: {old} before, {new} now" for key, (old, new) in changed.items()]
+        lines = [
+            f"{run.path}: cannot resume, {key} changed: {'unset' if old is None else old} before, {'unset' if new is None else new} now"
+            for key, (old, new) in changed.items()
+        ]
         raise ConfigError(*lines, f"{run.path}: set these back, or start another run with --run-dir NEW")
     return config

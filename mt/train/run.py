@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 import torch
 
 from mt.checkpoint import due, load_weights, read_weights, save_checkpoint
-from mt.config.directions import langs_of, tag_of, target_of
+from mt.config.directions import langs_of, tag_of, tags, target_of
 from mt.config.schema import Config
 from mt.data.meter import Say
 from mt.errors import RunError
@@ -22,6 +22,7 @@ from mt.files import write_atomic
 from mt.formats.readers import read_held_out
 from mt.rundir import RunDir
 from mt.train.average import mean
+from mt.train.derive import longer
 from mt.train.events import Ended, Event
 from mt.train.forecast import Forecast
 from mt.train.loop import fit, patience_lost, reason_to_end
@@ -54,7 +55,7 @@ def train_run(config: Config, *, resume: bool, overwrite: bool, dry_run: bool, d
         prepared = begin(config, run, resume=resume, overwrite=overwrite, device=device, ranks=ranks, say=say)
         describe(prepared, say=say)
         if why := finished(prepared):
-            say(f"{run.path}: is finished already ({why})")
+            say(f"{run.path}: is finished already ({why}); {longer(prepared.config, why, run)}")
             if ranks.leads:
                 tell_end(run, prepared.state.progress, why)
             if is_scored(prepared):
@@ -225,7 +226,8 @@ def finish(prepared: Prepared, *, device: str, say: Say) -> None:
             run.reports.mkdir(exist_ok=True)
         with write_atomic(run.test_scores) as file:
             json.dump(reports, file, indent=1, ensure_ascii=False)
-    say(f"translate with: mt translate --model {shlex.quote(str(run.path))} --input FILE")
+    to = " --to LANG" if len(tags(config)) > 1 else ""
+    say(f"translate with: mt translate --model {shlex.quote(str(run.path))}{to} --input FILE")
 
 
 def average(prepared: Prepared, steps: Sequence[int], *, say: Say) -> None:

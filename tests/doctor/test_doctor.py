@@ -304,7 +304,7 @@ def test_leakage_is_counted_by_level_and_side(tmp_path: Path) -> None:
     assert (numbers["pairs"], numbers["met"]) == (400, 3)
     (finding,) = of_kind(found, "leakage")
     assert (finding.corpus, finding.count, finding.severity) == ("news", 3, Severity.WARNING)
-    assert "exactly: 1 by source, 2 by target, 1 by both in one pair; at least nearly: 2, 2, 1" in finding.what
+    assert "exactly the same: 1 by source, 2 by target, 1 by both in one pair; nearly the same or exactly: 2, 2, 1" in finding.what
     first = finding.examples[0]
     assert (first["origin"], first["train_origin"], first["train_src"]) == ("news.en:1", "train.en:201", src)
     assert {facts.name: facts.counts["leakage"] for facts in found.corpora} == {"train.en": 3, "news": 3}
@@ -338,6 +338,22 @@ def test_held_out_sets_that_share_pairs(tmp_path: Path) -> None:
         ("news", Severity.NOTE),
     }
     assert of_kind(found, "leakage") == []
+
+
+def test_one_source_in_two_languages_is_no_overlap(tmp_path: Path) -> None:
+    """As dev sets of one model for several target languages mostly are; a pair that is the same in both still is told."""
+    source = [src for src, _ in pairs(50, seed=1)]
+    sets = {"de": [("Same.", "Same."), *pairs(50, seed=1)], "fr": [("Same.", "Same."), *((src, src[::-1]) for src in source)]}
+    train = [write(tmp_path, "train", GOOD), write(tmp_path, "more", pairs(50, seed=2)).replace("}", ", langs: {src: en, tgt: fr}}")]
+    for lang, there in sets.items():
+        write(tmp_path, f"dev-{lang}", there)
+    for second, shared in (("fr", 1), ("de", 51)):
+        dev = "".join(
+            f"{name}: {{src: dev-{name}.en, tgt: dev-{name}.de, langs: {{src: en, tgt: {lang}}}}}, "
+            for name, lang in (("de", "de"), ("fr", second))
+        )
+        found = diagnosis(config(tmp_path, train=", ".join(train), dev=f"{{{dev}}}"))
+        assert {finding.corpus: finding.count for finding in of_kind(found, "overlap")} == dict.fromkeys(("dev de", "dev fr"), shared)
 
 
 # ── several corpora ─────────────────────────────────────────────────────────────────────────────────────────────────

@@ -55,7 +55,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> RunDir:
         for lang, way in ("en", str), ("de", toy.translation), ("fr", in_french):
             toy.write_lines(folder / f"{name}.{lang}", map(way, sources))
     (folder / "many.yaml").write_text(CONFIG, encoding="utf-8", newline="\n")
-    assert train(load(folder / "many.yaml", [f"run_dir={folder / 'run'}"]).config).code == 0
+    done = train(load(folder / "many.yaml", [f"run_dir={folder / 'run'}"]).config)
+    assert (done.code, done.lines[-1]) == (0, f"translate with: mt translate --model {folder / 'run'} --to LANG --input FILE")
     return RunDir(folder / "run")
 
 

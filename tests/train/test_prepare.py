@@ -25,7 +25,7 @@ from mt.errors import ConfigError, DataError, RunError
 from mt.formats.pairs import Pair
 from mt.rundir import RunDir
 from mt.tokenizer.spm import Tokenizers
-from mt.train.derive import flat, make_plan, same_run
+from mt.train.derive import differing, make_plan, same_run
 from mt.train.inputs import pointer_of
 from mt.train.prepare import check_directions, fresh
 from mt.train.sources import check_sources, fingerprints
@@ -186,7 +186,7 @@ def test_model_data_and_tokenizer_may_not_change() -> None:
     with pytest.raises(ConfigError) as caught:
         same_run(Config.model_validate(values), frozen_of(config()), RUN)
     changed = [line.split()[3] for line in caught.value.problems[:-1]]
-    assert {"model.dim", "tokenizer.vocab_size", "data.train.0.src", "data.test.new.src"} <= set(changed)
+    assert {"model.dim", "tokenizer.vocab_size", "data.train.0.src", "data.test.new"} <= set(changed)
 
 
 @pytest.mark.parametrize("kind", ["cosine", "linear"])
@@ -198,8 +198,12 @@ def test_the_end_may_not_move_where_it_shapes_the_curve(kind: str) -> None:
     assert same_run(config(**given, max_minutes=5.0), frozen, RUN).train.max_minutes == 5.0
 
 
-def test_flat() -> None:
-    assert flat({"a": {"b": 1, "c": [2, {"d": None}]}}) == {"a.b": 1, "a.c.0": 2, "a.c.1.d": None}
+def test_settings_differ_by_the_part_and_a_part_of_only_one_of_them_as_a_whole() -> None:
+    old, new = {"a": 1, "b": [1, {"c": 2, "d": 3}], "e": 4}, {"a": 1, "b": [5, {"c": 6, "d": 3}, {"f": 7, "g": 8}]}
+    found = {"b.0": (1, 5), "b.1.c": (2, 6), "b.2": (None, {"f": 7, "g": 8}), "e": (4, None)}
+    assert dict(differing(old, new)) == found
+    assert dict(differing(new, old)) == {name: values[::-1] for name, values in found.items()}
+    assert not dict(differing(old, old))
 
 
 # ── the files a run was made from ───────────────────────────────────────────────────────────────────────────────────

@@ -18,6 +18,14 @@ def test_a_signal_is_noted_and_nothing_is_interrupted(number: signal.Signals, co
         assert (stop.signal, stop.exit_code) == (number, code)
 
 
+def test_whoever_asks_is_told_once_what_happens(capfd: pytest.CaptureFixture[str]) -> None:
+    with stop_on(signal.SIGINT, signal.SIGTERM):
+        os.kill(os.getpid(), signal.SIGTERM)
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
+    assert capfd.readouterr().err == "\nfinishing the update, then saving; Ctrl-C again stops at once\n"
+
+
 def test_a_second_ctrl_c_interrupts_at_once() -> None:
     with stop_on(signal.SIGINT, signal.SIGTERM) as stop:
         os.kill(os.getpid(), signal.SIGTERM)

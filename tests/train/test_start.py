@@ -12,6 +12,7 @@ import pytest
 from mt.config.load import load
 from mt.errors import ConfigError, DataError, RunError
 from mt.rundir import RunDir
+from mt.train.derive import longer
 from mt.translator import Translator
 from tests.runs import Done, Silent, contents, differences, final_test, four_updates, journal, train, tree
 
@@ -93,11 +94,24 @@ def test_a_finished_run_says_so(copied: tuple[Path, str], tmp_path: Path) -> Non
     before = {name: content for name, content in tree(run.path).items() if not name.startswith("reports")}
     done = train(four_updates(folder, final_test(folder), run_dir), resume=True)
     assert done.code == 0
-    assert done.says("is finished already (4 updates)")
+    assert done.says("is finished already (4 updates); to train longer: --resume --set train.max_updates=…")
     assert not done.says("BLEU")
     assert {name: content for name, content in tree(run.path).items() if not name.startswith("reports")} == before | {
         "config.yaml": run.config.read_bytes()
     }
+
+
+@pytest.mark.parametrize(
+    ("setting", "why", "cure"),
+    [
+        ("train.max_minutes=3", "3 minutes", "--resume --set train.max_minutes=…"),
+        ("train.max_epochs=2", "2 epochs", "--resume --set train.max_epochs=…"),
+        ("train.early_stopping.patience=2", "bleu no better for 2 validations", "--resume --set train.early_stopping.patience=…"),
+        ("train.schedule.kind=cosine", "4 updates", "another run, with --init-from old; the schedule has come to its end"),
+    ],
+)
+def test_the_limit_that_ended_a_run_is_named(folder: Path, setting: str, why: str, cure: str) -> None:
+    assert longer(four_updates(folder, setting), why, RunDir("old")) == f"to train longer: {cure}"
 
 
 def test_a_run_that_is_not_there_is_started(folder: Path) -> None:
