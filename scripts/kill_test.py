@@ -172,7 +172,8 @@ def strike(kind: str, folder: Path, *, lasts: float, sizes: list[int], rng: rand
     workers, within = rng.choice((0, 2)), folder / "run" / "checkpoints"
     (folder / "phase").unlink(missing_ok=True)
     if kind == "SIGKILL at a file":
-        die = at_change(rng.randint(1, 150), lambda: os.kill(os.getpid(), signal.SIGKILL), folder, within=folder)
+        number = rng.randint(1, rng.choice((20, 150)))  # the first ones are those of preparing
+        die = at_change(number, lambda: os.kill(os.getpid(), signal.SIGKILL), folder, within=folder)
         code = start(folder, workers=workers, first=die).wait(HANGS)
     elif kind == "error of the disk":
         code = start(folder, workers=workers, first=at_change(rng.randint(1, 80), fail, folder, within=within)).wait(HANGS)
