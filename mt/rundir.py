@@ -137,7 +137,17 @@ class RunDir:
             with self.lock():
                 self.put_back()
         if not self.config.exists():
-            raise RunError(f"{self.path}: not a run (it has no {self.config.name}); give the directory that `mt train` wrote")
+            raise RunError(f"{self.path}: {self._taken_for_a_run()}")
+
+    def _taken_for_a_run(self) -> str:
+        """What a path is that is no run, and what to give instead."""
+        path = self.path.absolute()
+        if path.parent.name == self.checkpoints.name and path.is_dir():
+            number = path.name.removeprefix("step-").lstrip("0")
+            return f"is a checkpoint of a run; write --model {self.path.parent.parent} --checkpoint {number or path.name}"
+        if path.suffix in (".yaml", ".yml") and path.is_file():
+            return f"is a config; give the directory of its run, such as runs/{path.stem}"
+        return f"not a run (it has no {self.config.name}); give the directory that `mt train` wrote"
 
     def find(self, which: str) -> Path:
         """The checkpoint called `best`, `last`, `average` or a number of updates. Raises RunError, listing what exists."""
@@ -145,10 +155,11 @@ class RunDir:
         path = self.step(int(which)) if re.fullmatch("[0-9]{1,12}", which) else self.checkpoints / self.names().get(which, which)
         if which in ("", ".", "..") or path.parent != self.checkpoints or not (path / "state.json").exists():
             names = [name for name, folder in self.names().items() if (self.checkpoints / folder / "state.json").exists()]
-            there = ", ".join([*names, *map(str, self.steps())]) or "none yet: let `mt train` reach its first validation"
+            there = ", ".join([*names, *map(str, self.steps())])
+            there = f"there are: {there}" if there else "there are none yet; let `mt train` reach its first validation"
             unjudged = which == "best" and "best" not in self.names() and "last" in self.names()
             cure = "; it was not validated yet, take its newest with --checkpoint last" if unjudged else ""
-            raise RunError(f"{self.path}: no checkpoint {which!r}; there are: {there}{cure}")
+            raise RunError(f"{self.path}: no checkpoint {which!r}; {there}{cure}")
         return path
 
     def half_written(self) -> list[Path]:

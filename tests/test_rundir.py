@@ -76,8 +76,20 @@ def test_find_lists_what_there_is(run: RunDir, which: str) -> None:
         run.find(which)
 
 
+def test_what_is_taken_for_a_run_is_named(run: RunDir, tmp_path: Path) -> None:
+    run.set_names(last=add(run, 300))
+    run.average.mkdir()
+    for path, number in ((run.step(300), "300"), (run.average, "average")):
+        with pytest.raises(RunError, match=f"is a checkpoint of a run; write --model {run.path} --checkpoint {number}$"):
+            RunDir(path).find("best")
+    config = tmp_path / "my.yaml"
+    config.write_text("data: {}", encoding="utf-8")
+    with pytest.raises(RunError, match="my.yaml: is a config; give the directory of its run, such as runs/my$"):
+        RunDir(config).find("best")
+
+
 def test_find_before_the_first_checkpoint_and_in_what_is_no_run(run: RunDir, tmp_path: Path) -> None:
-    with pytest.raises(RunError, match="no checkpoint 'best'; there are: none yet"):
+    with pytest.raises(RunError, match="no checkpoint 'best'; there are none yet; let `mt train` reach"):
         run.find("best")
     with pytest.raises(RunError, match="not a run .it has no config.yaml."):
         RunDir(tmp_path).find("best")

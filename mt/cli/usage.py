@@ -27,10 +27,11 @@ class Command(TyperCommand):
 
 
 def meant(args: Sequence[str], options: set[str]) -> str | None:
-    """What to write instead of a config without its option, or of a setting without `=`."""
-    for before, word, after in zip(["", *args], args, [*args[1:], ""], strict=False):
-        if before == "--set" and "=" not in word and after and not after.startswith("-"):
-            return f"write --set {word}={after}"
+    """What to write instead of a config without its option, or of a setting without `=` or with spaces around it."""
+    for before, word, after, later in zip(["", *args], args, [*args[1:], ""], [*args[2:], "", ""], strict=False):
+        value = later if after == "=" else after.removeprefix("=")
+        if before == "--set" and "=" not in word[:-1] and value and not value.startswith("--"):
+            return f"write --set {word.removesuffix('=')}={value}"
         if "--config" in options and not before.startswith("-") and word.endswith((".yaml", ".yml")):
             return f"write --config {word}"
     return None

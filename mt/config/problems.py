@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import PurePath
 from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from mt.config.names import ITEM, most_like, nearest, siblings
+from mt.config.corpora import KINDS
+from mt.config.names import ITEM, most_like, nearest, settings, siblings
 from mt.config.stage import Trail, kind_tag
 
 _BOUNDS = {
@@ -69,7 +71,13 @@ def _faults(err: ErrorDetails) -> Iterator[Fault]:
             for found in ctx["found"]:
                 yield Fault(tuple(trail + inner for inner in found.trails), found.what)
         case "extra_forbidden":
-            yield _unknown(trail, err["loc"])
+            yield _unknown(trail, err["loc"], value)
+        case "model_type" if trail == ("train",) and isinstance(value, list):
+            what = "is how to train, a group of settings, not a list; did you mean `data.train`?"
+            yield Fault((trail,), what, unknown=True, meant=("data", "train"))
+        case "int_type" if isinstance(value, str) and trail[-2:-1] == ("columns",) and kind_tag("tsv") in err["loc"]:
+            what = "columns of a TSV are numbers from 0; to choose them by the names in its first line, read it with csv and separator"
+            yield Fault((trail[:-1],), f'{what}: "\\t"')
         case "union_tag_invalid":
             choices = re.findall(r"\\x00(\w+)", ctx["expected_tags"])
             yield Fault(((*trail, "kind"),), _one_of(choices, ctx["tag"].removeprefix(kind_tag(""))))
@@ -79,13 +87,29 @@ def _faults(err: ErrorDetails) -> Iterator[Fault]:
             yield Fault((trail,), _wrong(kind, trail, value, ctx) or err["msg"].lower())
 
 
-def _unknown(trail: Trail, loc: tuple[int | str, ...]) -> Fault:
+def _unknown(trail: Trail, loc: tuple[int | str, ...], value: Any) -> Fault:
     names = siblings(trail)
+    if trail[-1] in ("file", "path") and "tsv" in names:
+        if not (kind := _kind_of_file(value)):
+            return Fault((trail,), f"unknown key; name what it is: {', '.join(KINDS)}, or src and tgt for two text files", unknown=True)
+        return _misspelt(trail, (*trail[:-1], kind))
     if trail[-1] in names:
         return Fault((trail,), f"does not go with {str(loc[-2]).removeprefix(kind_tag(''))}; remove one of the two", unknown=True)
+    if (top := trail[-1:]) in settings():
+        return Fault((trail,), f"stands at the top level, outside {trail[0]}", unknown=True, meant=top)
     if meant := nearest(trail):
-        return Fault((trail,), f"unknown key, did you mean `{dotted(meant)}`?", unknown=True, meant=meant)
+        return _misspelt(trail, meant)
     return Fault((trail,), f"unknown key; possible here: {', '.join(names)}", unknown=True)
+
+
+def _misspelt(trail: Trail, meant: Trail) -> Fault:
+    return Fault((trail,), f"unknown key, did you mean `{dotted(meant)}`?", unknown=True, meant=meant)
+
+
+def _kind_of_file(value: Any) -> str | None:
+    """Which kind of corpus a file is, by its suffix."""
+    suffixes = PurePath(value).suffixes if isinstance(value, str) else ()
+    return next((suffix[1:] for suffix in suffixes if suffix[1:] in KINDS), None)
 
 
 def _wrong(kind: str, trail: Trail, value: Any, ctx: dict[str, Any]) -> str | None:
@@ -106,7 +130,8 @@ def _wrong(kind: str, trail: Trail, value: Any, ctx: dict[str, Any]) -> str | No
     if kind in ("too_short", "too_long", "string_too_short"):
         return _length(ctx, value)
     if kind in _KINDS:
-        return f"should be {_KINDS[kind]}, not {shown(value)}{_hint(kind, value)}"
+        hint = _langs(value) if trail[-1] == "langs" else _hint(kind, value)
+        return f"should be {_KINDS[kind]}, not {shown(value)}{hint}"
     return None
 
 
@@ -116,6 +141,13 @@ def _length(ctx: dict[str, Any], value: Any) -> str:
     if "min_length" in ctx:
         return f"should have {ctx['min_length']} items or more, has {len(value)}"
     return f"should have {ctx['max_length']} items, has {ctx['actual_length']}"
+
+
+def _langs(value: Any) -> str:
+    """How languages are written; en and de where nobody can tell which are meant."""
+    codes = value if isinstance(value, list) else re.split(r"[-:,>\s]+", str(value))
+    src, tgt = codes if len(codes) == 2 and all(isinstance(code, str) and code for code in codes) else ("en", "de")
+    return f"; write {{src: {src}, tgt: {tgt}}}"
 
 
 def _hint(kind: str, value: Any) -> str:

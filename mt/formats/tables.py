@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO, cast
 
+from mt.config.corpora import KINDS
 from mt.errors import DataError
 from mt.files import BOM, decode_lines, read_lines
 from mt.formats.exchange import Unit
@@ -61,9 +62,15 @@ def _pairs(rows: Iterator[tuple[int, Sequence[str]]], path: Path, columns: tuple
                 raise DataError(f"{path}:{number}: {counted(len(cells), 'column')}, but {asked}")
             width, first = len(cells), number
         if len(cells) != width:
-            cure = f"as in line {first}" if first else "choose with columns: [0, 1]"
+            cure = f"as in line {first}" if first else "choose with columns: [0, 1]" if len(cells) > 1 else _nothing_separates(path)
             raise DataError(f"{path}:{number}: {counted(len(cells), 'column')}, expected {width} ({cure})")
         yield Pair(one_line(cells[src]), one_line(cells[tgt]), f"{path.name}:{number}")
+
+
+def _nothing_separates(path: Path) -> str:
+    """What is said of a line that is one column, in a file that may by its name be no table."""
+    kind = next((suffix[1:] for suffix in path.suffixes if suffix[1:] in KINDS), None)
+    return "no separator in it" + (f"; .{kind} is read with {kind}: FILE" if kind not in (None, "tsv", "csv") else "")
 
 
 def _csv_rows(path: Path, separator: str) -> Iterator[tuple[int, list[str]]]:

@@ -14,7 +14,8 @@ def choose_device(wanted: str) -> torch.device:
         return torch.device(next(name for name, is_there in there.items() if is_there))
     if not there.get(wanted):
         usable = ", ".join(name for name, is_there in there.items() if is_there)
-        raise ConfigError(f"device {wanted}: not on this machine, or not in this build of torch; there are: {usable}")
+        what = "not on this machine, or not in this build of torch" if wanted in there else "no such device, a GPU is cuda (mps on a Mac)"
+        raise ConfigError(f"device {wanted}: {what}; there are: {usable}")
     return torch.device(wanted)
 
 

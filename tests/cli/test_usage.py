@@ -17,6 +17,9 @@ from tests.runs import mt
         (["data", "check", "my.yaml"], "; write --config my.yaml"),
         (["train", "--config", "my.yaml", "--set", "train.seed", "2"], "(2); write --set train.seed=2"),
         (["config", "show", "my.yaml", "--set", "train.seed", "2"], "(2); write --set train.seed=2"),
+        (["config", "show", "my.yaml", "--set", "train.lr", "=", "5e-4"], "; write --set train.lr=5e-4"),
+        (["config", "show", "my.yaml", "--set", "train.lr=", "5e-4"], "; write --set train.lr=5e-4"),
+        (["config", "show", "my.yaml", "--set", "train.lr", "=5e-4"], "; write --set train.lr=5e-4"),
     ],
     ids=lambda words: " ".join(words) if isinstance(words, list) else "",
 )

@@ -59,11 +59,60 @@ def test_sizes_that_nobody_can_mean_are_refused(problems, key: str, value: str, 
             "data: {train: [{src: a, tgt: b}], dev: none}\ntrain:\n  seed: 1\n  max_updates:100\n",
             ["x.yaml:5: not valid YAML: a line without a setting; is there a space after each colon?"],
         ),
+        (
+            "data: {train: [{file: corpus.tsv.gz}], dev: none}",
+            ["x.yaml:1: data.train.0.file: unknown key, did you mean `data.train.0.tsv`?"],
+        ),
+        (
+            "data: {train: [{tsv: a.tsv, columns: [English, German]}], dev: none}",
+            [
+                "x.yaml:1: data.train.0.columns: columns of a TSV are numbers from 0; to choose them by the names in its first line, "
+                'read it with csv and separator: "\\t"'
+            ],
+        ),
+        (
+            "data: {langs: {src: en, tgt: de}, train: [{tsv: a.tsv}], dev: none}",
+            ["x.yaml:1: data.langs: stands at the top level, outside data"],
+        ),
+        (
+            "train: [{src: a, tgt: b}]\ndata: {dev: none}",
+            ["x.yaml:1: train: is how to train, a group of settings, not a list; did you mean `data.train`?"],
+        ),
+        (
+            "langs: en-nl\ndata: {train: [{tsv: a.tsv}], dev: none}",
+            ["x.yaml:1: langs: should be a group of settings (name: value), not 'en-nl'; write {src: en, tgt: nl}"],
+        ),
+        (
+            "langs: [en, nl]\ndata: {train: [{tsv: a.tsv}], dev: none}",
+            ["x.yaml:1: langs: should be a group of settings (name: value), not a list; write {src: en, tgt: nl}"],
+        ),
+        (
+            "langs: english\ndata: {train: [{tsv: a.tsv}], dev: none}",
+            ["x.yaml:1: langs: should be a group of settings (name: value), not 'english'; write {src: en, tgt: de}"],
+        ),
     ],
-    ids=["test without a name", "no space", "no list", "no space in a group", "no space after others"],
+    ids=[
+        "test without a name",
+        "no space",
+        "no list",
+        "no space in a group",
+        "no space after others",
+        "file",
+        "named columns",
+        "langs in data",
+        "train not in data",
+        "langs with a hyphen",
+        "a list of langs",
+        "one language",
+    ],
 )
 def test_a_slip_is_told_with_what_was_meant(problems, text: str, expected: list[str]) -> None:
     assert problems(text, data=False) == expected
+
+
+def test_a_file_of_no_kind_is_told_what_there_is(problems) -> None:
+    first, *_ = problems("data: {train: [{file: corpus.txt}], dev: none}", data=False)
+    assert first.startswith("x.yaml:1: data.train.0.file: unknown key; name what it is: tsv, csv, ")
 
 
 def test_a_name_with_a_colon_is_a_name(read) -> None:

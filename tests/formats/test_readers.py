@@ -178,7 +178,16 @@ def test_columns_choose_and_order_the_sides(tmp_path: Path) -> None:
 
 def test_without_columns_there_are_two(tmp_path: Path) -> None:
     path = write(tmp_path / "x.tsv", "a\tA", "", "c\tC")
-    assert only_error(TsvFile(tsv=path)) == f"{path}:2: 1 column, expected 2 (choose with columns: [0, 1])"
+    assert only_error(TsvFile(tsv=path)) == f"{path}:2: 1 column, expected 2 (no separator in it)"
+
+
+@pytest.mark.parametrize(("name", "kind"), [("mem.tmx", "tmx"), ("app.de.po.gz", "po")])
+def test_a_file_of_another_kind_is_no_table(tmp_path: Path, name: str, kind: str) -> None:
+    path = tmp_path / name
+    text = b"<?xml version='1.0'?>\n"
+    path.write_bytes(gzip.compress(text) if name.endswith(".gz") else text)
+    expected = f"{path}:1: 1 column, expected 2 (no separator in it; .{kind} is read with {kind}: FILE)"
+    assert only_error(TsvFile(tsv=path)) == expected
 
 
 def test_with_columns_their_number_is_constant(tmp_path: Path) -> None:

@@ -17,12 +17,17 @@ def test_auto_is_cuda_else_mps_else_cpu(monkeypatch: pytest.MonkeyPatch, cuda: b
     assert choose_device("cpu").type == "cpu"
 
 
-@pytest.mark.parametrize("wanted", ["cuda", "tpu"])
+@pytest.mark.parametrize("wanted", ["cuda", "tpu", "gpu"])
 def test_what_is_not_there_is_refused_with_what_is(monkeypatch: pytest.MonkeyPatch, wanted: str) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
     with pytest.raises(ConfigError, match=f"device {wanted}: .*there are: mps, cpu"):
         choose_device(wanted)
+
+
+def test_a_gpu_is_called_cuda() -> None:
+    with pytest.raises(ConfigError, match=r"^device gpu: no such device, a GPU is cuda \(mps on a Mac\); there are: "):
+        choose_device("gpu")
 
 
 def test_an_emulated_bf16_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
