@@ -80,9 +80,9 @@ def text_of(record: Mapping[str, Any], field: str, *, where: str) -> str:
     return one_line(value)
 
 
-def counted(number: int, noun: str) -> str:
-    """`1 line`, `2 lines`."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+def counted(number: float, noun: str) -> str:
+    """`1 line`, `2 lines`, `0.5 minutes`."""
+    return f"{number:.10g} {noun}" if number == 1 else f"{number:.10g} {noun}s"
 
 
 def listed(names: Iterable[str], most: int = 12) -> str:

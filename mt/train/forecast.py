@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mt.data.meter import Say
+from mt.formats.pairs import counted
 from mt.train.events import Event, Update, Validated
 from mt.train.monitor import speed
 
@@ -49,5 +50,5 @@ class Forecast:
 def duration(seconds: float) -> str:
     """A time in the unit that suits it."""
     if seconds < 90:
-        return f"{seconds:.0f} seconds"
+        return counted(round(seconds), "second")
     return f"{seconds / 60:.0f} minutes" if seconds < 5400 else f"{seconds / 3600:.1f} hours"

@@ -17,6 +17,7 @@ from mt.data.batches import Batch
 from mt.data.loader import TrainingData
 from mt.errors import DecodeError, TrainError
 from mt.files import sync
+from mt.formats.pairs import counted
 from mt.rundir import RunDir
 from mt.train.events import Ended, Event, Saved, Update, Validated
 from mt.train.monitor import naming
@@ -209,11 +210,11 @@ def reason_to_end(state: State, cfg: TrainConfig, plan: Plan, stop: Stop) -> str
     """Why the run is over after this update, or None."""
     progress = state.progress
     if plan.last_update is not None and progress.update >= plan.last_update:
-        return f"{progress.update} updates"
+        return f"the limit of {counted(progress.update, 'update')}"
     if cfg.max_epochs is not None and progress.cursor.epoch >= cfg.max_epochs:
-        return f"{cfg.max_epochs} epochs"
+        return f"the limit of {counted(cfg.max_epochs, 'epoch')}"
     if cfg.max_minutes is not None and progress.seconds >= 60 * cfg.max_minutes:
-        return f"{cfg.max_minutes:g} minutes"
+        return f"the limit of {counted(cfg.max_minutes, 'minute')}"
     return INTERRUPTED if stop.signal else None
 
 

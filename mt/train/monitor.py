@@ -18,6 +18,7 @@ from tqdm import tqdm
 
 from mt.errors import RunError
 from mt.files import NO_ROOM
+from mt.formats.pairs import counted
 from mt.rundir import RunDir
 from mt.train.events import Ended, Event, Saved, Update, Validated
 
@@ -63,8 +64,8 @@ class Console:
             case Ended():
                 self.bar.close()
                 skipped = f", {event.skipped} skipped" if event.skipped else ""
-                minutes = f"{event.seconds / 60:.1f} minutes ({100 * event.waited / max(event.seconds, 1e-9):.1f} % waiting for data)"
-                self.say(f"ended at update {event.update}: {event.reason}{skipped}, {minutes}")
+                took = f"it took {event.seconds / 60:.1f} minutes ({100 * event.waited / max(event.seconds, 1e-9):.1f} % waiting for data)"
+                self.say(f"ended at update {event.update}: {event.reason}{skipped}; {took}")
 
     def update(self, event: Update) -> None:
         """Move the bar, or print a line when it is time."""
@@ -87,7 +88,7 @@ class Console:
         each = sum(u.seconds for u in self.recent) / len(self.recent)
         left = [each * (self.total - event.update)] if self.total else []
         left += [60 * self.minutes - self.seconds] if self.minutes else []
-        return f", {max(0.0, min(left)) / 60:.0f} minutes to go" if left else ""
+        return f", {counted(round(max(0.0, min(left)) / 60), 'minute')} to go" if left else ""
 
     def say(self, line: str) -> None:
         """A line that stays, above the bar."""

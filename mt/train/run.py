@@ -19,6 +19,7 @@ from mt.data.meter import Say
 from mt.errors import RunError
 from mt.evaluate.metrics import score
 from mt.files import write_atomic
+from mt.formats.pairs import counted
 from mt.formats.readers import read_held_out
 from mt.rundir import RunDir
 from mt.train.average import mean
@@ -119,10 +120,10 @@ def describe(prepared: Prepared, *, say: Say) -> None:
     """Say what the run is."""
     state, cfg, run = prepared.state, prepared.config.train, prepared.run
     parameters, trained = (sum(p.numel() for p in state.model.parameters() if p.requires_grad or whole) for whole in (True, False))
-    limits = {"updates": cfg.max_updates, "epochs": cfg.max_epochs, "minutes": cfg.max_minutes}
-    until = " or ".join(f"{value:g} {name}" for name, value in limits.items() if value)
+    limits = {"update": cfg.max_updates, "epoch": cfg.max_epochs, "minute": cfg.max_minutes}
+    until = " or ".join(counted(value, name) for name, value in limits.items() if value)
     real = prepared.epoch.real / prepared.epoch.padded
-    threads = f", {torch.get_num_threads()} threads" if state.device.type == "cpu" else ""
+    threads = f", {counted(torch.get_num_threads(), 'thread')}" if state.device.type == "cpu" else ""
     frozen = f", {trained} of them trained" if trained < parameters else ""
     ranks = f", {state.ranks.count} ranks" if state.ranks.count > 1 else ""
     say(f"model: {parameters} parameters{frozen}; device {state.device}{threads}, precision {state.precision}{ranks}")

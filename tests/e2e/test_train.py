@@ -93,7 +93,7 @@ def test_killed_stopped_and_resumed_it_is_the_uninterrupted_run(folder: Path, ca
     assert whole.names() == broken.names()
     assert not broken.lock_file.exists()
     done = mt(*words(folder, broken), "--resume", capsys=capsys)
-    assert (done.code, done.says(f"is finished already ({UPDATES} updates)")) == (0, True)
+    assert (done.code, done.says(f"is finished already (the limit of {UPDATES} updates)")) == (0, True)
 
 
 # ── formats ─────────────────────────────────────────────────────────────────────────────────────────────────────────

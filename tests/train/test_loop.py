@@ -74,7 +74,7 @@ def test_epochs_end_the_run(run: RunDir) -> None:
     found = list(events(tiny.state(), run, data=tiny.Data(epoch=3), max_epochs=2))
     assert [event.epoch for event in found if isinstance(event, Update)] == [0, 0, 0, 1, 1, 1]
     assert isinstance(found[-1], Ended)
-    assert found[-1].reason == "2 epochs"
+    assert found[-1].reason == "the limit of 2 epochs"
 
 
 def test_minutes_add_up_over_resumes(run: RunDir) -> None:
@@ -83,7 +83,7 @@ def test_minutes_add_up_over_resumes(run: RunDir) -> None:
     found = list(events(state, run, max_minutes=1.0))
     assert len([event for event in found if isinstance(event, Update)]) < 20
     assert isinstance(found[-1], Ended)
-    assert found[-1].reason == "1 minutes"
+    assert found[-1].reason == "the limit of 1 minute"
     assert found[-1].seconds >= 60
     assert state.progress.seconds >= 60
 
@@ -95,9 +95,9 @@ def test_the_first_limit_reached_ends_the_run() -> None:
     plan = Plan(**{**vars(tiny.PLAN), "last_update": 6})
     assert reason_to_end(state, everything, plan, Stop()) is None
     state.progress.update = 6
-    assert reason_to_end(state, everything, plan, Stop()) == "6 updates"
+    assert reason_to_end(state, everything, plan, Stop()) == "the limit of 6 updates"
     state.progress.update, state.progress.seconds = 5, 120.0
-    assert reason_to_end(state, everything, plan, Stop()) == "2 minutes"
+    assert reason_to_end(state, everything, plan, Stop()) == "the limit of 2 minutes"
 
 
 def stop_at(number: int, found: Iterator[Event], stop: Stop) -> list[str]:
@@ -130,7 +130,7 @@ def test_asked_to_stop_in_the_last_update_the_run_is_finished(run: RunDir) -> No
     stop, state = Stop(), tiny.state()
     found = events(state, run, plan={"last_update": 3}, validator=tiny.Scripted("bleu", [1.0]), stop=stop)
     assert stop_at(3, found, stop)[-3:] == ["Validated 3", "Saved 3", "Ended 3"]
-    assert state.progress.ended == "3 updates"
+    assert state.progress.ended == "the limit of 3 updates"
 
 
 @pytest.mark.parametrize(

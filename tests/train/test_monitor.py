@@ -136,11 +136,11 @@ def test_the_end_says_why_and_how_many_were_skipped() -> None:
     stream = io.StringIO()
     console = Console(total=None, minutes=None, stream=stream)
     console(Saved(20, Path("x")))
-    console(Ended(20, "2 epochs", 0, 90.0, waited=0.9))
-    console(Ended(20, "2 epochs", 3, 90.0))
+    console(Ended(20, "the limit of 2 epochs", 0, 90.0, waited=0.9))
+    console(Ended(20, "the limit of 2 epochs", 3, 90.0))
     assert stream.getvalue().splitlines() == [
-        "ended at update 20: 2 epochs, 1.5 minutes (1.0 % waiting for data)",
-        "ended at update 20: 2 epochs, 3 skipped, 1.5 minutes (0.0 % waiting for data)",
+        "ended at update 20: the limit of 2 epochs; it took 1.5 minutes (1.0 % waiting for data)",
+        "ended at update 20: the limit of 2 epochs, 3 skipped; it took 1.5 minutes (0.0 % waiting for data)",
     ]
 
 
@@ -151,6 +151,7 @@ def test_the_end_says_why_and_how_many_were_skipped() -> None:
         ({"total": None, "minutes": 5.0}, ", 3 minutes to go"),
         ({"total": 331, "minutes": 5.0}, ", 3 minutes to go"),
         ({"total": 91, "minutes": 5.0}, ", 2 minutes to go"),
+        ({"total": 61, "minutes": 5.0}, ", 1 minute to go"),
         ({"total": None, "minutes": 1.0}, ", 0 minutes to go"),
         ({"total": None, "minutes": None}, "50 tokens/s"),
     ],

@@ -142,7 +142,7 @@ def test_killed_after_the_last_update_what_comes_then_is_done(folder: Path) -> N
         if not average:
             shutil.rmtree(run.average)
         done = train(four_updates(folder, *AVERAGE), resume=True)
-        assert done.says("is finished already (4 updates)")
+        assert done.says("is finished already (the limit of 4 updates)")
         assert (run.names(), run.journal.read_bytes()) == (before, told)
         assert (run.average / "model.safetensors").read_bytes() == weights
     assert not train(four_updates(folder, *AVERAGE), resume=True).says("average")

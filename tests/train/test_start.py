@@ -94,7 +94,7 @@ def test_a_finished_run_says_so(copied: tuple[Path, str], tmp_path: Path) -> Non
     before = {name: content for name, content in tree(run.path).items() if not name.startswith("reports")}
     done = train(four_updates(folder, final_test(folder), run_dir), resume=True)
     assert done.code == 0
-    assert done.says("is finished already (4 updates); to train longer: --resume --set train.max_updates=…")
+    assert done.says("is finished already (the limit of 4 updates); to train longer: --resume --set train.max_updates=…")
     assert not done.says("BLEU")
     assert {name: content for name, content in tree(run.path).items() if not name.startswith("reports")} == before | {
         "config.yaml": run.config.read_bytes()
