@@ -79,9 +79,9 @@ def may_change(config: Config) -> tuple[str, ...]:
 
 
 def longer(config: Config, why: str, run: RunDir) -> str:
-    """How to train on after a run that ended because of `why`: a limit, such as `3 minutes`, or lost patience."""
-    unit = why.rpartition(" ")[2]
-    limit = f"train.max_{unit}" if unit in ("updates", "epochs", "minutes") else "train.early_stopping.patience"
+    """How to train on after a run that ended because of `why`: a limit, such as `the limit of 3 minutes`, or lost patience."""
+    unit = why.rpartition(" ")[2].removesuffix("s")
+    limit = f"train.max_{unit}s" if unit in ("update", "epoch", "minute") else "train.early_stopping.patience"
     if limit.startswith(may_change(config)):
         return f"to train longer: --resume --set {limit}=…"
     return f"to train longer: another run, with --init-from {run.path}; the schedule has come to its end"

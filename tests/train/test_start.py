@@ -104,10 +104,10 @@ def test_a_finished_run_says_so(copied: tuple[Path, str], tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("setting", "why", "cure"),
     [
-        ("train.max_minutes=3", "3 minutes", "--resume --set train.max_minutes=…"),
-        ("train.max_epochs=2", "2 epochs", "--resume --set train.max_epochs=…"),
+        ("train.max_minutes=3", "the limit of 3 minutes", "--resume --set train.max_minutes=…"),
+        ("train.max_epochs=1", "the limit of 1 epoch", "--resume --set train.max_epochs=…"),
         ("train.early_stopping.patience=2", "bleu no better for 2 validations", "--resume --set train.early_stopping.patience=…"),
-        ("train.schedule.kind=cosine", "4 updates", "another run, with --init-from old; the schedule has come to its end"),
+        ("train.schedule.kind=cosine", "the limit of 4 updates", "another run, with --init-from old; the schedule has come to its end"),
     ],
 )
 def test_the_limit_that_ended_a_run_is_named(folder: Path, setting: str, why: str, cure: str) -> None:
