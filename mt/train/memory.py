@@ -8,9 +8,8 @@ from contextlib import contextmanager
 
 import torch
 
-from mt.config.schema import Config
+from mt.config.schema import Config, ModelConfig
 from mt.errors import ConfigError, TrainError
-from mt.model.transformer import Transformer
 
 COPIES = 4
 """Of each parameter while training: itself, its gradient and the optimiser's two moments."""
@@ -22,13 +21,19 @@ EXHAUSTED = "can't allocate memory", "not enough memory", "out of memory"
 def refuse_too_large(config: Config, device: torch.device, *, vocab: tuple[int, int] = (1, 1)) -> None:
     """Raise ConfigError for a model that cannot be trained here, whatever its batches: its parameters alone take more than there is."""
     room = memory_of(device)
-    with torch.device("meta"):
-        model = Transformer.build(config.model, src_vocab=vocab[0], tgt_vocab=vocab[1], joint=config.tokenizer.joint)
-    parameters = sum(p.numel() for p in model.parameters())
+    parameters = size_of(config.model, *vocab, joint=config.tokenizer.joint)
     needed = parameters * FLOAT * (COPIES + bool(config.train.ema))
     if room is not None and needed > room:
-        size = f"{parameters} parameters take {needed / 2**30:.0f} GiB to train, and {device} has {room / 2**30:.0f} GiB"
+        size = f"about {parameters} parameters take {needed / 2**30:.0f} GiB to train, and {device} has {room / 2**30:.0f} GiB"
         raise ConfigError(f"model: {size}; lower model.dim, model.ffn, the layers or tokenizer.vocab_size")
+
+
+def size_of(model: ModelConfig, src_vocab: int, tgt_vocab: int, *, joint: bool) -> int:
+    """Parameters in the matrices of a model that need not exist; there are few beside (and building it on torch's meta device takes a second)."""
+    attention, feed_forward = 4 * model.dim**2, (3 if model.activation == "swiglu" else 2) * model.dim * model.ffn
+    layers = model.encoder_layers * (attention + feed_forward) + model.decoder_layers * (2 * attention + feed_forward)
+    embeddings = src_vocab if joint and model.tied_embeddings else src_vocab + tgt_vocab
+    return layers + model.dim * (embeddings + (0 if model.tied_embeddings else tgt_vocab))
 
 
 def memory_of(device: torch.device) -> int | None:
