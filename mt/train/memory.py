@@ -29,7 +29,7 @@ def refuse_too_large(config: Config, device: torch.device, *, vocab: tuple[int, 
 
 
 def size_of(model: ModelConfig, src_vocab: int, tgt_vocab: int, *, joint: bool) -> int:
-    """Parameters in the matrices of a model that need not exist; there are few beside (and building it on torch's meta device takes a second)."""
+    """Parameters in the matrices of a model, which has few beside; to build it on torch's meta device would take a second."""
     attention, feed_forward = 4 * model.dim**2, (3 if model.activation == "swiglu" else 2) * model.dim * model.ffn
     layers = model.encoder_layers * (attention + feed_forward) + model.decoder_layers * (2 * attention + feed_forward)
     embeddings = src_vocab if joint and model.tied_embeddings else src_vocab + tgt_vocab
