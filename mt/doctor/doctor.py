@@ -13,12 +13,13 @@ from mt.config.directions import langs_of, tag_of, target_of
 from mt.config.schema import Config, Corpus, Langs
 from mt.doctor.examine import Examination, Memory
 from mt.doctor.findings import CorpusFacts, Diagnosis, Finding, legible, number
-from mt.doctor.judge import judged, leaked, tokenized, unidentified, without_tokenizer
+from mt.doctor.judge import judged, leaked, other_way_round, tokenized, unidentified, without_tokenizer
 from mt.doctor.leakage import HeldOut, Leaks
 from mt.doctor.lengths import LengthLog
 from mt.doctor.looks import MOST, looks
 from mt.doctor.pieces import fates, quick, too_long
 from mt.doctor.reading import Advance
+from mt.doctor.turned import turned
 from mt.errors import DataError, TokenizerError
 from mt.files import NO_ROOM, open_binary, shards
 from mt.formats.pairs import Pair
@@ -109,6 +110,7 @@ class Doctor:
                     self._train(named, leaks, memory, folder)
             leakage = self._leakage(index, leaks, sets)
             self._pieces(folder)
+        self._directions(train, held_out)
         if not installed() and any(named.langs for named in corpora):
             self._findings.append(unidentified(self._facts[corpora[0].name]))
         self._findings.sort(key=lambda finding: (-finding.severity, [*self._facts].index(finding.corpus)))
@@ -164,6 +166,14 @@ class Doctor:
             self._findings += [finding for finding in (met.finding, also.finding) if finding]
             leakage[name] = met.numbers | {"in_other_sets": also.numbers}
         return leakage
+
+    def _directions(self, train: list[NamedCorpus], held_out: list[NamedCorpus]) -> None:
+        """Which training corpora are turned round against a held-out set of the same languages."""
+        for named in train:
+            alike = (other.name for other in held_out if other.langs == named.langs)
+            sample = self._exams[named.name].sample
+            if against := next((name for name in alike if turned(sample, self._exams[name].sample)), None):
+                self._findings.append(other_way_round(self._facts[named.name], against))
 
     def _pieces(self, folder: Path) -> None:
         """What a tokenizer makes of all corpora."""

@@ -184,6 +184,11 @@ def without_tokenizer(facts: CorpusFacts, message: str) -> Finding:
     return _new(facts, "no_tokenizer", None, 1, 1, message, [])
 
 
+def other_way_round(facts: CorpusFacts, held_out: str) -> Finding:
+    """The finding that a corpus has its sides the other way round than a held-out set."""
+    return _new(facts, "turned", None, 1, 1, f"the sides are the other way round than in {held_out}, by their words", [])
+
+
 def unidentified(facts: CorpusFacts) -> Finding:
     """The finding that nobody looked at languages."""
     return _new(facts, "unidentified", None, 1, 1, WORDS["unidentified"].says, [])

@@ -82,6 +82,7 @@ BOUNDS = {
     "script": Bounds(ANY, 5e-3, 0.5, "names are natural; at half a side the language is wrong, or the sides are swapped"),
     "language": Bounds(ANY, 0.02, NEVER, "to tell languages is guesswork, and short lines are easily taken for another"),
     "unidentified": Bounds(ANY, NEVER, NEVER, "the library that tells languages is an extra"),
+    "turned": Bounds(ANY, ANY, NEVER, "the commonest words of each side tell which language it is in"),
     "tokenised": Bounds(0.05, 0.2, NEVER, "of the lines that show it or its contrary; quoted fragments look so"),
     "lower_cased": Bounds(0.5, 0.9, NEVER, "of the lines in scripts with capitals; chats have many without"),
     "subwords": Bounds(ANY, 1e-3, NEVER, "no plain text has these marks"),
@@ -150,6 +151,10 @@ WORDS = {
     "script": Words("are mostly in letters of another script", "leave them out", "scripts: true"),
     "language": Words("seem to be in another language", "look at them, then leave them out", "languages: 0.9"),
     "unidentified": Words("languages were not looked at", f"to have them looked at: {LANGUAGES_EXTRA}"),
+    "turned": Words(
+        "the sides are the other way round than in a dev or test set, by their words",
+        "are the sides swapped? turn columns, or src and tgt, round",
+    ),
     "tokenised": Words(
         "are tokenised (spaces before punctuation, or between words of a script without spaces)",
         f"{_RAW}, or detokenise it: translations come out as the training text is",

@@ -487,3 +487,13 @@ def test_that_languages_were_not_looked_at_is_a_note(tmp_path: Path, monkeypatch
     assert [(one.severity, one.what, "mt-trainer[languages]" in one.cure) for one in found] == [
         (Severity.NOTE, "languages were not looked at", True)
     ] * (not there)
+
+
+def test_a_corpus_turned_round_against_its_dev_set(tmp_path: Path) -> None:
+    dev = write(tmp_path, "dev", pairs(50, seed=1))
+    for columns, count in (("[0, 1]", 0), ("[1, 0]", 1)):
+        (tmp_path / "train.tsv").write_text("".join(f"{src}\t{tgt}\n" for src, tgt in GOOD), encoding="utf-8")
+        found = of_kind(diagnosis(config(tmp_path, train=f"{{tsv: train.tsv, columns: {columns}}}", dev=dev)), "turned")
+        assert [(one.corpus, one.severity) for one in found] == [("train.tsv", Severity.WARNING)] * count
+    both = f"{write(tmp_path, 'train', GOOD)}, {{src: train.de, tgt: train.en}}"
+    assert not of_kind(diagnosis(config(tmp_path, train=both, dev=dev)), "turned")
