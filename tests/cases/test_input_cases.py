@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -13,9 +14,15 @@ from mt.data.loader import TrainingData
 from mt.data.plan import Cursor
 from mt.data.store import Store
 from mt.errors import DataError
+from mt.evaluate.metrics import score
 from mt.files import read_lines
 from mt.formats.readers import read_pairs
+from mt.rundir import RunDir
+from mt.train.inputs import open_store
+from mt.translator import load_tokenizers
 from tests import toy
+from tests.preparing import sets
+from tests.runs import journal
 from tests.translating import Ended, mt
 
 
@@ -29,13 +36,24 @@ def texts(pairs: TextFiles | TsvFile) -> list[tuple[str, str]]:
     return [(pair.src, pair.tgt) for pair in read_pairs(pairs)]
 
 
-def trained(folder: Path, data: str) -> Ended:
-    """What comes of `mt train` on the corpus in a folder, which has to leave nothing behind."""
-    files = "train: [{src: train.src, tgt: train.trg}], cache: cache"
-    (folder / "x.yaml").write_text(f"data: {{{files}, {data}}}\ntrain: {{max_updates: 1}}\n", encoding="utf-8")
-    done = mt("train", "--config", folder / "x.yaml", "--run-dir", folder / "run")
-    assert not (folder / "run").exists()
+def trained(folder: Path, data: str = "dev: none", *, train: str = "{src: train.src, tgt: train.trg}") -> Ended:
+    """What comes of `mt train` on the corpus in a folder: one update of a tiny model; a failure has to leave nothing behind."""
+    settings = f"data: {{train: [{train}], cache: cache, {data}}}\ntrain: {{max_updates: 1}}\ntokenizer: {{vocab_size: 60}}\n"
+    (folder / "x.yaml").write_text(settings, encoding="utf-8")
+    done = mt("train", "--config", folder / "x.yaml", "--run-dir", folder / "run", "--device", "cpu", *sets(toy.TINY))
+    assert (folder / "run").exists() == (done.code == 0)
     return done
+
+
+def learnt(folder: Path, src: bytes, tgt: bytes) -> tuple[tuple[str, ...], list[tuple[str, str, list[int], list[int]]]]:
+    """What `mt train` makes of a corpus: the fingerprints of its tokenizers, and the pairs with their ids."""
+    folder.mkdir()
+    corpus(folder, src, tgt)
+    assert trained(folder).code == 0
+    run = RunDir(folder / "run")
+    store = open_store(run)
+    examples = [(one.pair.src, one.pair.tgt, one.src_ids, one.tgt_ids) for one in store.take(range(len(store)))]
+    return tuple(side.fingerprint for side in load_tokenizers(run, joint=True)), examples
 
 
 def test_01_unicode_line_seps(tmp_path: Path) -> None:
@@ -43,6 +61,27 @@ def test_01_unicode_line_seps(tmp_path: Path) -> None:
     tgt = ["quorn lumest .", "ardin belto .", "crast dowin gorst heldin .", "kerpin ibrun ."]
     pairs = corpus(tmp_path, "".join(f"{line}\n" for line in src).encode(), "".join(f"{line}\n" for line in tgt).encode())
     assert texts(pairs) == list(zip(src, tgt, strict=True))
+    toy.write_lines(tmp_path / "valid.src", src)
+    toy.write_lines(tmp_path / "valid.trg", tgt)
+    done = trained(tmp_path, "dev: {src: valid.src, tgt: valid.trg}")
+    assert done.code == 0
+    assert {"train.src: kept 4 of 4 pairs", "valid.src: 4 of 4 pairs"} <= set(done.err)
+    toy.write_lines(tmp_path / "hyp", [src[0], "bako limu .", "seda toru .", src[3]])
+    done = mt("eval", "--hyp", tmp_path / "hyp", "--ref", tmp_path / "train.src", "--metrics", "chrf", "--json", tmp_path / "scores.json")
+    assert done.code == 0
+    (found,) = json.loads((tmp_path / "scores.json").read_text(encoding="utf-8"))["metrics"]
+    assert found["score"] == score([src[0], "bako limu .", "seda toru .", src[3]], [src], metrics=["chrf"], lang=None)["chrf"].score
+
+
+def test_03_06_11_12_what_cannot_be_seen_of_a_file_is_not_learnt(tmp_path: Path) -> None:
+    """Line ends of another system, a byte order mark, a missing last line end and TABs: the same tokenizer and the same ids."""
+    src, tgt = b"ruso hulo vani .\nbako limu .\nseda toru kelo .\n", b"quorn lumest erfal .\nardin belto .\ncrast dowin gorst .\n"
+    plain = learnt(tmp_path / "plain", src, tgt)
+    assert len(plain[1]) == 3
+    assert learnt(tmp_path / "crlf", src.replace(b"\n", b"\r\n"), tgt) == plain
+    assert learnt(tmp_path / "bom", b"\xef\xbb\xbf" + src, b"\xef\xbb\xbf" + tgt) == plain
+    assert learnt(tmp_path / "open", src[:-1], tgt) == plain
+    assert learnt(tmp_path / "tab", src.replace(b" ", b"\t"), tgt) == plain
 
 
 def test_05_invalid_utf8(tmp_path: Path) -> None:
@@ -66,6 +105,33 @@ def test_09_empty_target(tmp_path: Path) -> None:
     assert [pair.src for pair in tally.keep(read_pairs(pairs))] == ["ruso", "limu", "jape"]
     assert tally.line("train.src") == "train.src: kept 3 of 5 pairs (2 empty side)"
     assert [example.origin for example in tally.examples["empty side"]] == ["train.src:2", "train.src:4"]
+
+
+def test_09_pairs_with_an_empty_side_do_not_change_the_loss_of_a_dev_set(tmp_path: Path) -> None:
+    whole = [("ruso vani .", "quorn erfal ."), ("limu .", "belto .")]
+    first, last = whole
+    losses = []
+    for name, pairs in {"holes": [first, ("fogi .", ""), ("\u3000", "belto ."), last], "whole": whole}.items():
+        folder = tmp_path / name
+        folder.mkdir()
+        corpus(folder, b"ruso vani\nlimu\nfogi jape\n" * 3, b"quorn erfal\nbelto\nkerpin morgat\n" * 3)
+        for side, lines in zip(("src", "trg"), zip(*pairs, strict=True), strict=True):
+            toy.write_lines(folder / f"valid.{side}", lines)
+        done = trained(folder, "dev: {src: valid.src, tgt: valid.trg}")
+        assert done.code == 0
+        assert ("valid.src: 4 of 4 pairs, the loss without 2 that have an empty side" in done.err) == (name == "holes")
+        (validated,) = [event for event in journal(RunDir(folder / "run")) if event["event"] == "validated"]
+        losses.append((validated["loss"], validated["tokens"]))
+    assert losses[0] == losses[1]
+
+
+def test_09_a_dev_set_of_nothing_else_is_refused(tmp_path: Path) -> None:
+    corpus(tmp_path, b"ruso vani\nlimu\n", b"quorn erfal\nbelto\n")
+    toy.write_lines(tmp_path / "valid.src", ["ruso", "limu"])
+    toy.write_lines(tmp_path / "valid.trg", ["", " \t"])
+    done = trained(tmp_path, "dev: {src: valid.src, tgt: valid.trg}")
+    assert done.code == 2
+    assert done.err[-1] == "valid.src: every pair has an empty side; give another dev set, or `dev: none`"
 
 
 def test_10_count_mismatch(tmp_path: Path) -> None:
@@ -101,6 +167,9 @@ def test_12_tab_in_text(tmp_path: Path) -> None:
     with pytest.raises(DataError) as caught:
         texts(TsvFile(tsv=table))
     assert str(caught.value).startswith(f"{table}:2: 3 columns, expected 2")
+    done = trained(tmp_path, train="{tsv: pairs.tsv}")
+    assert done.code == 2
+    assert done.err[-1].startswith(f"{table}:2: 3 columns, expected 2")
 
 
 def test_13_tsv_quotes(tmp_path: Path) -> None:

@@ -1,0 +1,104 @@
+"""Trouble with tokenizers that shows where a run is made or used: one test a row of the list of trouble cases, through the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from mt.checkpoint import read_state, read_weights
+from mt.data.store import Example
+from mt.rundir import RunDir
+from mt.train.inputs import open_store
+from mt.translator import load_tokenizers
+from tests import toy
+from tests.preparing import sets
+from tests.runs import tree
+from tests.translating import Ended, mt
+
+
+def trained(folder: Path, *changes: str, more: Sequence[str] = ()) -> Ended:
+    """What comes of `mt train` on the corpus in a folder: two updates of a tiny model."""
+    tiny = (*toy.TINY, "train.max_updates=2", "data.dev=none", f"data.cache={folder / 'cache'}", *changes)
+    return mt("train", "--config", toy.config_file(folder), "--run-dir", folder / "run", "--device", "cpu", *sets(tiny), *more)
+
+
+def examples(run: RunDir) -> list[Example]:
+    """What the run is trained on."""
+    store = open_store(run)
+    return store.take(range(len(store)))
+
+
+def test_15_long_lines(tmp_path: Path) -> None:
+    long = " ".join(toy.sentences(1, seed=15, shortest=1200, longest=1200))[:5999]
+    for side in ("src", "trg"):
+        toy.write_lines(tmp_path / f"train.{side}", [long] * 3)
+    done = trained(tmp_path)
+    assert done.code == 2
+    assert "all 3 lines are longer than 4192 bytes" in done.err[-1]
+    assert "raise tokenizer.max_line_bytes" in done.err[-1]
+    assert not (tmp_path / "run").exists()
+    for side, rest in zip(("src", "trg"), (toy.sentences(60), map(toy.translation, toy.sentences(60))), strict=True):
+        toy.write_lines(tmp_path / f"train.{side}", [*rest, long])
+    done = trained(tmp_path)
+    assert done.code == 0
+    said = "1 of 61 lines left out of tokenizer training: longer than 4192 bytes (tokenizer.max_line_bytes)"
+    assert [line for line in done.err if line.endswith(said)]
+
+
+@pytest.mark.parametrize("joint", ["true", "false"])
+@pytest.mark.parametrize(("asked", "verb"), [(8000, "lowered"), (16, "raised")])
+def test_27_the_model_has_a_row_for_each_piece_there_is(tmp_path: Path, asked: int, verb: str, joint: str) -> None:
+    toy.write_corpus(tmp_path, train=20, dev=1, test=1)
+    done = trained(tmp_path, f"tokenizer.vocab_size={asked}", f"tokenizer.joint={joint}", "model.tied_embeddings=false")
+    assert done.code == 0
+    run = RunDir(tmp_path / "run")
+    sides = load_tokenizers(run, joint=joint == "true")
+    for path, side in zip(run.tokenizer_files(joint=sides.joint), sides, strict=True):
+        assert [line for line in done.err if line.startswith(f"{path.name}: tokenizer.vocab_size {asked} {verb} to {side.size}")]
+    rows = {name: len(value) for name, value in read_weights(run.step(2)).items() if "embedding" in name or name.startswith("output")}
+    assert sorted(rows.values()) == sorted([sides.src.size, sides.tgt.size, sides.tgt.size]), rows
+
+
+def test_34_a_model_with_the_tokenizer_of_other_data_is_refused(tmp_path: Path) -> None:
+    ours, theirs = tmp_path / "a", tmp_path / "b"
+    for folder, seed in ((ours, 1), (theirs, 2)):
+        toy.write_corpus(folder, train=20, dev=1, test=3, seed=seed)
+        assert trained(folder, "tokenizer.vocab_size=90").code == 0
+    file = ours / "run" / "tokenizer.model"
+    kept = file.read_bytes()
+    file.write_bytes((theirs / "run" / "tokenizer.model").read_bytes())
+    done = mt("translate", "--model", ours / "run", "--input", ours / "test.src", "--output", ours / "out")
+    assert (done.code, done.out, len(done.err)) == (2, b"", 1)
+    assert done.err[0].startswith(f"{ours / 'run/checkpoints/step-00000002'}: was trained with another tokenizer than the one in the run")
+    assert done.err[0].endswith("put the original model file back")
+    assert not (ours / "out").exists()
+    file.write_bytes(kept)  # as it says
+    assert mt("translate", "--model", ours / "run", "--input", ours / "test.src", "--output", ours / "out").code == 0
+    assert len((ours / "out").read_bytes().splitlines()) == 3
+
+
+def test_37_each_side_is_stored_in_its_own_tokenizers_ids(tmp_path: Path) -> None:
+    toy.write_corpus(tmp_path, train=40, dev=1, test=3)
+    separate = "tokenizer.joint=false", "tokenizer.vocab_size=70"
+    assert trained(tmp_path, *separate).code == 0
+    run = RunDir(tmp_path / "run")
+    src, tgt = load_tokenizers(run, joint=False)
+    stored = examples(run)
+    assert [src.decode(one.src_ids) for one in stored] == [one.pair.src for one in stored] == toy.sentences(40)
+    assert [tgt.decode(one.tgt_ids) for one in stored] == [one.pair.tgt for one in stored]
+    assert all(src.decode(one.tgt_ids) != one.pair.tgt for one in stored)  # the other one would have shown
+    assert read_state(run.step(2))["tokenizers"] == [src.fingerprint, tgt.fingerprint]
+
+    files = run.tokenizer_files(joint=False)
+    contents = [file.read_bytes() for file in files]
+    for file, other in zip(files, reversed(contents), strict=True):
+        file.write_bytes(other)
+    before = tree(run.path)
+    translated = mt("translate", "--model", run.path, "--input", tmp_path / "test.src")
+    resumed = trained(tmp_path, *separate, more=["--resume"])
+    assert "was trained with another tokenizer" in translated.err[-1]
+    assert resumed.err[-1].startswith("train.src:1: the stored source ids are not those of its tokenizer; ")
+    assert [(done.code, done.out) for done in (translated, resumed)] == [(2, b"")] * 2
+    assert tree(run.path) == before
