@@ -201,6 +201,5 @@ def check_directions(data: TrainingData, tokenizers: Tokenizers) -> None:
     for example in data.store.take(range(min(20, len(data.store)))):
         for side, tokenizer, text, ids in zip(("source", "target"), tokenizers, example.pair[:2], example[1:3], strict=True):
             if tokenizer.encode(text) != ids:
-                raise DataError(
-                    f"{example.pair.origin}: the stored {side} ids are not those of its tokenizer; start again with --overwrite"
-                )
+                cure = "put the original model file back, or start over with --overwrite"
+                raise DataError(f"{example.pair.origin}: the stored {side} ids are not those of its tokenizer; {cure}")

@@ -152,6 +152,16 @@ def test_10_count_mismatch_ends_the_command_for_training_and_dev_set(tmp_path: P
         assert done.err[-1].startswith(f"{tmp_path}/{name}.src has 5 lines, {tmp_path}/{name}.trg has 6: ")
 
 
+def test_10_count_mismatch_ends_scoring(tmp_path: Path) -> None:
+    (tmp_path / "hyp").write_bytes(b"a\nb\nc\nd\ne\n")
+    (tmp_path / "ref").write_bytes(b"a\nb\n\nc\nd\ne\n")
+    for words in ((), ("--json", tmp_path / "scores.json")):
+        done = mt("eval", "--hyp", tmp_path / "hyp", "--ref", tmp_path / "ref", *words)
+        assert (done.code, done.out, len(done.err)) == (2, b"", 1)
+        assert done.err[0].startswith(f"{tmp_path}/hyp has 5 lines, {tmp_path}/ref has 6: ")
+    assert not (tmp_path / "scores.json").exists()
+
+
 def test_11_final_newline(tmp_path: Path) -> None:
     pairs = corpus(tmp_path, b"ruso .\nvani .\nlimu .", b"quorn .\nerfal .\nbelto .\n")
     assert texts(pairs) == [("ruso .", "quorn ."), ("vani .", "erfal ."), ("limu .", "belto .")]

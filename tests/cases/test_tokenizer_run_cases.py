@@ -79,6 +79,23 @@ def test_34_a_model_with_the_tokenizer_of_other_data_is_refused(tmp_path: Path) 
     assert len((ours / "out").read_bytes().splitlines()) == 3
 
 
+def test_36_characters_without_a_piece_are_counted_before_training(tmp_path: Path) -> None:
+    sources = toy.sentences(400)
+    toy.write_lines(tmp_path / "train.src", [*sources, "bage depe ."])
+    toy.write_lines(tmp_path / "train.trg", [*map(toy.translation, sources), "őűzi ő ."])
+    done = trained(tmp_path, "tokenizer.character_coverage=0.9995", "tokenizer.byte_fallback=false")
+    assert done.code == 0
+    (said,) = [line for line in done.err if "character_coverage" in line and "unknown" in line]
+    assert said.startswith("tokenizer.model: ")
+    assert "ő U+0151 (2)" in said
+    assert "ű U+0171 (1)" in said
+    done = trained(tmp_path, "tokenizer.character_coverage=1.0", "tokenizer.byte_fallback=false", more=["--overwrite"])
+    assert done.code == 0
+    assert not [line for line in done.err if "U+0151" in line]
+    tgt = load_tokenizers(RunDir(tmp_path / "run"), joint=True).tgt
+    assert [tgt.decode(one.tgt_ids) for one in examples(RunDir(tmp_path / "run"))[-1:]] == ["őűzi ő ."]
+
+
 def test_37_each_side_is_stored_in_its_own_tokenizers_ids(tmp_path: Path) -> None:
     toy.write_corpus(tmp_path, train=40, dev=1, test=3)
     separate = "tokenizer.joint=false", "tokenizer.vocab_size=70"
@@ -99,6 +116,10 @@ def test_37_each_side_is_stored_in_its_own_tokenizers_ids(tmp_path: Path) -> Non
     translated = mt("translate", "--model", run.path, "--input", tmp_path / "test.src")
     resumed = trained(tmp_path, *separate, more=["--resume"])
     assert "was trained with another tokenizer" in translated.err[-1]
-    assert resumed.err[-1].startswith("train.src:1: the stored source ids are not those of its tokenizer; ")
+    assert resumed.err[-1].startswith("train.src:1: the stored source ids are not those of its tokenizer; put the original model file back")
     assert [(done.code, done.out) for done in (translated, resumed)] == [(2, b"")] * 2
     assert tree(run.path) == before
+    for file, content in zip(files, contents, strict=True):  # as both say
+        file.write_bytes(content)
+    assert trained(tmp_path, *separate, "train.max_updates=3", more=["--resume"]).code == 0
+    assert run.step(3).is_dir()
