@@ -265,7 +265,7 @@ def test_a_directory_that_is_no_run(run: RunDir, tmp_path: Path) -> None:
         ("--format jsonl --n-best 1000000000", "n-best 1000000000 is larger than beam 3: ask for fewer, or widen the beam"),
         ("new.en", "new.en: a file goes behind its option: --input new.en"),
         ("--sample --top-p 0", "top-p 0: give the probability to keep, above 0 and at most 1 (all)"),
-        ("--device abacus", "device abacus: not on this machine, or not in this build of torch; there are: cpu"),
+        ("--device abacus", "device abacus: no such device, a GPU is cuda (mps on a Mac); there are: cpu"),
         ("--length-penalty nan", "--length-penalty nan: should be from 0 to 10"),
         ("--length-penalty 11", "--length-penalty 11: should be from 0 to 10"),
         ("--length-penalty -1", "--length-penalty -1: should be from 0 to 10"),

@@ -155,7 +155,7 @@ def test_output_without_a_terminal_is_plain_lines_on_stderr(folder: Path, capsys
     done = mt(*quick(folder, "--run-dir", folder / "run", "--set", dev), capsys=capsys)
     assert done.code == 0
     assert done.says("validation at update 1, epoch 1: loss ")
-    assert done.says("ended at update 1: 1 updates")
+    assert done.says("ended at update 1: the limit of 1 update; ")
     assert all(line.isprintable() for line in done.lines)
     assert capsys.readouterr().out == ""
 
@@ -174,7 +174,7 @@ def test_doubtful_settings_are_warned_of_and_wrong_ones_refused(folder: Path, ca
 def test_a_device_that_is_not_there(folder: Path, capsys: pytest.CaptureFixture[str], flags: list[str]) -> None:
     done = mt(*quick(folder, "--run-dir", folder / "run", "--device", "tpu", *flags), capsys=capsys)
     assert done.code == 2
-    assert done.lines[-1].startswith("device tpu: not on this machine")
+    assert done.lines[-1].startswith("device tpu: no such device")
     assert not (folder / "run").exists()
 
 
