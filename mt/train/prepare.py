@@ -34,11 +34,11 @@ from mt.train.loop import Plan
 from mt.train.memory import refuse_too_large
 from mt.train.parallel import ALONE, Ranks
 from mt.train.precision import choose_precision
-from mt.train.recovery import micro_batches, recover
+from mt.train.recovery import newest_state, recover
 from mt.train.sources import check_files, check_sources, check_tests, read_dev, training_sources
 from mt.train.state import State
 from mt.train.validate import Validators
-from mt.translator import load_tokenizers
+from mt.translator import check_fingerprints, load_tokenizers
 
 
 @dataclass
@@ -93,12 +93,15 @@ def resume(config: Config, *, device: str, say: Say, ranks: Ranks = ALONE) -> Pr
     """Take a run up where its newest whole checkpoint was written. Raises RunError naming all settings and files that have changed."""
     run = RunDir(run_path(config))
     frozen = load(run.config).config
-    before = micro_batches(run) or frozen.train.accumulate * ranks.count
+    newest = newest_state(run)
+    before = newest.get("micro_batches") or frozen.train.accumulate * ranks.count
     config = same_run(config, same_group(config, frozen, run, before=before, ranks=ranks.count), run)
     cache, where = CacheDir(config.data.cache), ranks.place(choose_device(device))
     check_sources(run, cache)
     check_tests(config)
     tokenizers = load_tokenizers(run, joint=config.tokenizer.joint)
+    if newest:
+        check_fingerprints(newest, tokenizers, source=run.path)
     store = find_store(config, run, cache, tokenizers, say=say)
     data = training_data(config, store, tokenizers, workers=worker_count(config, where), ranks=ranks)
     prepared = assemble(config, run, tokenizers, data, data.order.measure(), read_dev(config), device=where, ranks=ranks, say=say)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from mt.checkpoint import check_model, read_state
 from mt.config.schema import ModelConfig
@@ -66,12 +67,12 @@ def candidates(run: RunDir, *, say: Say) -> list[Path]:
     return steps if last is None else [run.checkpoints / last, *(path for path in steps if path.name < last)]
 
 
-def micro_batches(run: RunDir) -> int | None:
-    """Those of an update, as the newest checkpoint tells that can be read."""
+def newest_state(run: RunDir) -> dict[str, Any]:
+    """What the newest checkpoint tells that can be read; nothing if there is none."""
     for update in reversed(run.steps()):
         with suppress(RunError):
-            return read_state(run.step(update)).get("micro_batches")
-    return None
+            return read_state(run.step(update))
+    return {}
 
 
 def best_of(state: State, run: RunDir, path: Path) -> float | None:
