@@ -216,9 +216,12 @@ class RunDir:
         except OSError as error:
             raise RunError(f"{self.path}: cannot be made ({error.strerror}); give another --run-dir") from None
         with self._locked() as file:
-            file.truncate(0)
-            file.write(str(os.getpid()).encode())
             try:
+                try:
+                    file.truncate(0)
+                    file.write(str(os.getpid()).encode())
+                except OSError as error:
+                    raise RunError(f"{self.path}: cannot be written to ({error.strerror}); give another --run-dir") from None
                 yield
             finally:
                 self.lock_file.unlink(missing_ok=True)  # while it is held: whoever waits for it looks whether it is still this file

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import resource
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -213,6 +214,17 @@ def test_the_lock_makes_the_directory_and_goes_away(tmp_path: Path) -> None:
     with run.lock():
         assert run.lock_file.read_text(encoding="utf-8") == str(os.getpid())
     assert list(run.path.iterdir()) == []
+
+
+def test_a_lock_that_finds_no_room_goes_away(run: RunDir) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
+    try:
+        with pytest.raises(RunError, match=f"^{run.path}: cannot be written to .*; give another --run-dir$"), run.lock():
+            pass
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert not run.lock_file.exists()
 
 
 def test_the_lock_is_released_after_an_exception(run: RunDir) -> None:
