@@ -81,7 +81,7 @@ def test_what_is_taken_for_a_run_is_named(run: RunDir, tmp_path: Path) -> None:
     run.set_names(last=add(run, 300))
     run.average.mkdir()
     for path, number in ((run.step(300), "300"), (run.average, "average")):
-        with pytest.raises(RunError, match=f"is a checkpoint of a run; write --model {run.path} --checkpoint {number}$"):
+        with pytest.raises(RunError, match=f"is a checkpoint of {run.path}; give that run, and --checkpoint {number} to"):
             RunDir(path).find("best")
     config = tmp_path / "my.yaml"
     config.write_text("data: {}", encoding="utf-8")
