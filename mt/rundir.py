@@ -143,8 +143,8 @@ class RunDir:
         """What a path is that is no run, and what to give instead."""
         path = self.path.absolute()
         if path.parent.name == self.checkpoints.name and path.is_dir():
-            number = path.name.removeprefix("step-").lstrip("0")
-            return f"is a checkpoint of a run; write --model {self.path.parent.parent} --checkpoint {number or path.name}"
+            number = path.name.removeprefix("step-").lstrip("0") or path.name
+            return f"is a checkpoint of {self.path.parent.parent}; give that run, and --checkpoint {number} to translate with this one"
         if path.suffix in (".yaml", ".yml") and path.is_file():
             return f"is a config; give the directory of its run, such as runs/{path.stem}"
         return f"not a run (it has no {self.config.name}); give the directory that `mt train` wrote"
@@ -216,9 +216,12 @@ class RunDir:
         except OSError as error:
             raise RunError(f"{self.path}: cannot be made ({error.strerror}); give another --run-dir") from None
         with self._locked() as file:
-            file.truncate(0)
-            file.write(str(os.getpid()).encode())
             try:
+                try:
+                    file.truncate(0)
+                    file.write(str(os.getpid()).encode())
+                except OSError as error:
+                    raise RunError(f"{self.path}: cannot be written to ({error.strerror}); give another --run-dir") from None
                 yield
             finally:
                 self.lock_file.unlink(missing_ok=True)  # while it is held: whoever waits for it looks whether it is still this file

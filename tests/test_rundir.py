@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import resource
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -80,7 +81,7 @@ def test_what_is_taken_for_a_run_is_named(run: RunDir, tmp_path: Path) -> None:
     run.set_names(last=add(run, 300))
     run.average.mkdir()
     for path, number in ((run.step(300), "300"), (run.average, "average")):
-        with pytest.raises(RunError, match=f"is a checkpoint of a run; write --model {run.path} --checkpoint {number}$"):
+        with pytest.raises(RunError, match=f"is a checkpoint of {run.path}; give that run, and --checkpoint {number} to"):
             RunDir(path).find("best")
     config = tmp_path / "my.yaml"
     config.write_text("data: {}", encoding="utf-8")
@@ -213,6 +214,17 @@ def test_the_lock_makes_the_directory_and_goes_away(tmp_path: Path) -> None:
     with run.lock():
         assert run.lock_file.read_text(encoding="utf-8") == str(os.getpid())
     assert list(run.path.iterdir()) == []
+
+
+def test_a_lock_that_finds_no_room_goes_away(run: RunDir) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
+    try:
+        with pytest.raises(RunError, match=f"^{run.path}: cannot be written to .*; give another --run-dir$"), run.lock():
+            pass
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert not run.lock_file.exists()
 
 
 def test_the_lock_is_released_after_an_exception(run: RunDir) -> None:

@@ -210,7 +210,7 @@ def reason_to_end(state: State, cfg: TrainConfig, plan: Plan, stop: Stop) -> str
     """Why the run is over after this update, or None."""
     progress = state.progress
     if plan.last_update is not None and progress.update >= plan.last_update:
-        return f"the limit of {counted(progress.update, 'update')}"
+        return f"the limit of {counted(plan.last_update, 'update')}"
     if cfg.max_epochs is not None and progress.cursor.epoch >= cfg.max_epochs:
         return f"the limit of {counted(cfg.max_epochs, 'epoch')}"
     if cfg.max_minutes is not None and progress.seconds >= 60 * cfg.max_minutes:

@@ -101,6 +101,12 @@ def test_a_finished_run_says_so(copied: tuple[Path, str], tmp_path: Path) -> Non
     }
 
 
+def test_a_run_that_is_past_a_lower_limit_names_the_limit(copied: tuple[Path, str]) -> None:
+    folder, run_dir = copied
+    done = train(four_updates(folder, final_test(folder), run_dir, "train.max_updates=2"), resume=True)
+    assert done.says("is finished already (the limit of 2 updates)")
+
+
 @pytest.mark.parametrize(
     ("setting", "why", "cure"),
     [
