@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import tempfile
 
-import pytest
 from hypothesis import settings
 
 HUB_CACHE = tempfile.TemporaryDirectory(prefix="mt-tests-hub-")  # removed with the process
@@ -19,14 +18,3 @@ os.environ["XDG_CACHE_HOME"] = CACHE.name
 
 settings.register_profile("mt", settings(), deadline=None)
 settings.load_profile("mt")
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    device_tests = [item for item in items if item.get_closest_marker("gpu")]
-    if not device_tests:
-        return
-    import torch
-
-    if not torch.accelerator.is_available():
-        for item in device_tests:
-            item.add_marker(pytest.mark.skip(reason="no accelerator"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -37,9 +38,9 @@ class CorpusSettings(Stage):
     langs: Langs | None = None
     """Languages of this corpus, where one run has several directions; left out: those of the config, or those its file names end in."""
 
+    @abstractmethod
     def paths(self) -> list[Path]:
         """What is read, as configured: files, folders or patterns; nothing for a data set of the hub."""
-        raise NotImplementedError
 
     def called(self) -> str:
         """How messages call this corpus."""

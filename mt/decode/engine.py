@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,11 +18,9 @@ from mt.decode.sample import refuse_settings, sample_search
 from mt.decode.step import Hypothesis, Step, Suppress
 from mt.errors import DecodeError
 from mt.model.cache import DecoderCache
+from mt.model.device import is_out_of_memory
 from mt.model.transformer import Transformer
 from mt.tokenizer.spm import Tokenizers
-
-OUT_OF_MEMORY = re.compile("out of memory|can't allocate memory|not enough memory")
-"""How the devices say so."""
 
 
 @dataclass(frozen=True)
@@ -92,8 +89,8 @@ def enough_memory(rows: int) -> Iterator[None]:
     """Turn what torch says of too little memory into a DecodeError."""
     try:
         yield
-    except RuntimeError as error:
-        if not OUT_OF_MEMORY.search(str(error)):
+    except (MemoryError, RuntimeError) as error:
+        if not is_out_of_memory(error):
             raise
         raise DecodeError(f"too little memory for a batch of {rows} sentences: give a smaller --batch-tokens or --beam") from None
 

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import torch
 
 from mt.errors import ConfigError
+
+OUT_OF_MEMORY = re.compile("out of memory|can't allocate memory|not enough memory")
+"""What torch says; only for CUDA it has an exception of its own."""
 
 
 def choose_device(wanted: str) -> torch.device:
@@ -17,6 +22,11 @@ def choose_device(wanted: str) -> torch.device:
         what = "not on this machine, or not in this build of torch" if wanted in there else "no such device, a GPU is cuda (mps on a Mac)"
         raise ConfigError(f"device {wanted}: {what}; there are: {usable}")
     return torch.device(wanted)
+
+
+def is_out_of_memory(error: Exception) -> bool:
+    """Whether an error says that a device, or the machine, has too little memory."""
+    return isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and bool(OUT_OF_MEMORY.search(str(error))))
 
 
 def multiplies_bf16(device: torch.device) -> bool:

@@ -10,12 +10,11 @@ import torch
 
 from mt.config.schema import Config, ModelConfig
 from mt.errors import ConfigError, TrainError
+from mt.model.device import is_out_of_memory
 
 COPIES = 4
 """Of each parameter while training: itself, its gradient and the optimiser's two moments."""
 FLOAT = 4
-EXHAUSTED = "can't allocate memory", "not enough memory", "out of memory"
-"""What torch says on a CPU, where it has no exception of its own for that."""
 
 
 def refuse_too_large(config: Config, device: torch.device, *, vocab: tuple[int, int] = (1, 1)) -> None:
@@ -52,8 +51,7 @@ def enough_memory(batch_tokens: int) -> Iterator[None]:
     try:
         yield
     except (MemoryError, RuntimeError) as error:
-        exhausted = isinstance(error, MemoryError | torch.OutOfMemoryError) or any(words in str(error) for words in EXHAUSTED)
-        if not exhausted:
+        if not is_out_of_memory(error):
             raise
         cure = f"lower train.batch_tokens ({batch_tokens}) and raise train.accumulate instead, or take a smaller model"
         raise TrainError(f"out of memory; {cure}") from None

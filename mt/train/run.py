@@ -128,7 +128,7 @@ def describe(prepared: Prepared, *, say: Say) -> None:
     ranks = f", {state.ranks.count} ranks" if state.ranks.count > 1 else ""
     say(f"model: {parameters} parameters{frozen}; device {state.device}{threads}, precision {state.precision}{ranks}")
     pairs = len(prepared.data.store)
-    say(f"data: {pairs} pairs, {prepared.updates_per_epoch} updates an epoch, {100 * real:.1f} % of a batch are real tokens")
+    say(f"data: {pairs} pairs, {counted(prepared.updates_per_epoch, 'update')} an epoch, {100 * real:.1f} % of a batch are real tokens")
     say(f"run: {run.path}, until {until}; curves: tensorboard --logdir {run.tensorboard}")
 
 

@@ -23,5 +23,13 @@ def test_only_linux_is_asked(monkeypatch: pytest.MonkeyPatch, platform: str, exp
 
 def test_a_library_without_the_function_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "linux")
-    monkeypatch.setattr(ctypes, "CDLL", lambda _: SimpleNamespace())
+    asked: list[str] = []
+
+    class Bare:
+        def __getattr__(self, name: str) -> None:
+            asked.append(name)
+            raise AttributeError(name)
+
+    monkeypatch.setattr(ctypes, "CDLL", lambda _: Bare())
     keep_freed_memory()
+    assert asked == ["mallopt"]
