@@ -234,7 +234,7 @@ def _status(path: str | Path) -> os.stat_result | None:
 def write_folder(path: Path) -> Iterator[Path]:
     """Fill a folder that appears whole or not at all, in place of what is there: written as `<name>.partial` beside it, flushed, renamed.
 
-    Files go directly into it. Two processes must not do so at once. Raises DataError if the disk is full.
+    Files go directly into it. Two processes must not do so at once. Raises DataError if the disk is full; all else is passed on.
     """
     partial = path.with_name(path.name + ".partial")
     try:

@@ -154,7 +154,8 @@ class RunDir:
         self.require()
         path = self.step(int(which)) if re.fullmatch("[0-9]{1,12}", which) else self.checkpoints / self.names().get(which, which)
         if which in ("", ".", "..") or path.parent != self.checkpoints or not (path / "state.json").exists():
-            names = [name for name, folder in self.names().items() if (self.checkpoints / folder / "state.json").exists()]
+            folders = {**self.names(), self.average.name: self.average.name}
+            names = [name for name, folder in folders.items() if (self.checkpoints / folder / "state.json").exists()]
             there = ", ".join([*names, *map(str, self.steps())])
             there = f"there are: {there}" if there else "there are none yet; let `mt train` reach its first validation"
             unjudged = which == "best" and "best" not in self.names() and "last" in self.names()

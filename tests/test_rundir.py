@@ -172,6 +172,14 @@ def test_names_of_what_is_gone_are_not_offered(run: RunDir) -> None:
         run.find("best")
 
 
+def test_the_average_is_offered_where_there_is_one(run: RunDir) -> None:
+    run.set_names(best=add(run, 5), last=add(run, 10))
+    run.average.mkdir()
+    (run.average / "state.json").write_text("{}", encoding="utf-8")
+    with pytest.raises(RunError, match="no checkpoint '7'; there are: best, last, average, 5, 10$"):
+        run.find("7")
+
+
 def test_while_its_replacement_is_prepared_a_run_is_in_use(run: RunDir, other: subprocess.Popen[bytes]) -> None:
     run.set_names(best=add(run, 5))
     run.put_aside()

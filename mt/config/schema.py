@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Discriminator, Field, Tag
 
@@ -253,8 +253,11 @@ class Config(Stage):
     """Where everything of this run is kept; left out: runs/<name of the config file>."""
 
     def contradictions(self) -> Iterator[Contradiction]:
-        """Two passes need something that tells them apart."""
+        """Two passes need something that tells them apart, and an update something to change."""
         model = self.model
         if self.train.r_drop and not (model.dropout or model.attention_dropout or model.activation_dropout or model.word_dropout):
             what = "two passes through a model without dropout are one and the same; set model.dropout, or leave r_drop out"
             yield clash(what, "train.r_drop", "model.dropout")
+        if model.tied_embeddings and set(self.train.freeze) == set(get_args(Frozen)):
+            what = f"nothing is left to train without {', '.join(get_args(Frozen))}; leave one of them out"
+            yield clash(what, "train.freeze", "model.tied_embeddings")

@@ -65,8 +65,9 @@ class CacheDir:
             return
         with self._lock(entry, what, say):
             if not whole(entry):
-                self._clear_leftovers(but=entry)
-                make(entry)
+                with self._written_to():
+                    self._clear_leftovers(but=entry)
+                    make(entry)
                 if changed := [file for file, digest in prints.items() if self.digest(Path(file)) != digest]:
                     shutil.rmtree(entry, ignore_errors=True)
                     raise DataError(f"{changed[0]}: changed while it was read; start again when nothing writes to it any more")
@@ -74,18 +75,26 @@ class CacheDir:
     @contextmanager
     def _lock(self, entry: Path, what: str, say: Say) -> Iterator[None]:
         """Hold an entry; the system lets go of it when the process ends, however it does."""
-        try:
+        with self._written_to():
             for folder in (entry.parent, self.path / "locks"):
                 folder.mkdir(parents=True, exist_ok=True)
             file = self._open_lock(entry)
-        except OSError as error:
-            reason = f"the cache cannot be written to ({(error.strerror or str(error)).lower()})"
-            raise DataError(f"{self.path}: {reason}; set data.cache to a folder of yours") from None
         with file:
             if not taken(file):
                 say(f"another process is making {what} already, waiting for it")
                 fcntl.flock(file, fcntl.LOCK_EX)
             yield
+
+    @contextmanager
+    def _written_to(self) -> Iterator[None]:
+        """Within, what the disk refuses is a DataError with the cure; what was read of a corpus is one already."""
+        try:
+            yield
+        except ConnectionError:  # a pipe of whoever reads our lines, and no disk
+            raise
+        except OSError as error:
+            reason = f"the cache cannot be written to ({(error.strerror or str(error)).lower()})"
+            raise DataError(f"{self.path}: {reason}; set data.cache to a folder of yours") from None
 
     def _open_lock(self, entry: Path) -> BinaryIO:
         return (self.path / "locks" / f"{entry.parent.name}-{entry.name}").open("ab")

@@ -27,7 +27,7 @@ def data_of_config(path: Path, overrides: Sequence[str], *, say: Say) -> Trainin
     config, warnings = load(path, overrides)
     for warning in warnings:
         say(f"warning: {warning}")
-    config = adopt(config)
+    config = adopt(config, say=say)
     cache = CacheDir(config.data.cache)
     prints = fingerprints(config, cache)
     with TemporaryDirectory() as folder:

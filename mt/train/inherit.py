@@ -18,10 +18,10 @@ from mt.tokenizer.spm import Tokenizers
 from mt.translator import check_fingerprints, load_tokenizers
 
 
-def adopt(config: Config) -> Config:
+def adopt(config: Config, *, say: Say) -> Config:
     """The config with the tokenizer settings of the run it starts from; only sampling, which is noise in training, is its own.
 
-    Raises ConfigError with a line for each setting of the model that is another there.
+    Raises ConfigError with a line for each setting of the model that is another there, and RunError if its checkpoint cannot be read.
     """
     if config.train.init_from is None:
         return config
@@ -29,15 +29,21 @@ def adopt(config: Config) -> Config:
     parent = RunDir(config.train.init_from)
     if os.path.realpath(parent.path) == os.path.realpath(config.run_dir):
         raise ConfigError(f"train.init_from: {parent.path} is the directory of this very run; give another --run-dir")
-    parent.find("best")
+    path = parent.find("best")
     theirs = load(parent.config).config
     ours, before = (one.model.model_dump(mode="json", exclude=TRAINING_ONLY) for one in (config, theirs))
     if changed := [key for key in ours if ours[key] != before[key]]:
         cures = (f"model.{key} is {ours[key]}, but {before[key]} in {parent.path}; set model.{key}={before[key]}" for key in changed)
         raise ConfigError(*(f"train.init_from: {cure}" for cure in cures))
+    check_fingerprints(read_state(path), load_tokenizers(parent, joint=theirs.tokenizer.joint), source=path)
+    read_weights(path)  # before hours of preparation, after which they are read again
     tokenizer = theirs.tokenizer.model_copy(update={"sample": config.tokenizer.sample})
     if clashes := [clash.what for clash in tokenizer.contradictions()]:
         raise ConfigError(f"tokenizer.sample: {parent.path} has a tokenizer of kind {tokenizer.kind}: {clashes[0]}")
+    given = sorted(config.tokenizer.model_fields_set)
+    if others := [key for key in given if getattr(tokenizer, key) != getattr(config.tokenizer, key)]:
+        which = ", ".join(f"tokenizer.{key} ({getattr(tokenizer, key)} there)" for key in others)
+        say(f"train.init_from: the tokenizer is that of {parent.path}, whatever this config says of {which}")
     return config.model_copy(update={"tokenizer": tokenizer})
 
 
@@ -70,7 +76,7 @@ def load_inherited(model: Transformer, config: Config, tokenizers: Tokenizers, *
 
 
 def freeze(model: Transformer, parts: Sequence[Frozen]) -> None:
-    """Let these parts of the model stay as they are. Raises ConfigError if none is left to train."""
+    """Let these parts of the model stay as they are."""
     modules = {
         "encoder": (model.encoder, model.encoder_norm),
         "decoder": (model.decoder, model.decoder_norm),
@@ -79,5 +85,3 @@ def freeze(model: Transformer, parts: Sequence[Frozen]) -> None:
     for part in parts:
         for module in modules[part]:
             module.requires_grad_(False)
-    if not any(p.requires_grad for p in model.parameters()):
-        raise ConfigError(f"train.freeze: nothing is left to train without {', '.join(parts)}; leave one of them out")

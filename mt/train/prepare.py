@@ -67,7 +67,7 @@ def prepare(config: Config, *, device: str, say: Say, ranks: Ranks = ALONE) -> P
     Raises MTError for anything wrong with settings or data; then nothing of the run is left behind.
     """
     run = RunDir(run_path(config))
-    config = adopt(config)
+    config = adopt(config, say=say)
     with fresh(run):
         where = ranks.place(choose_device(device))
         precision = choose_precision(config.train.precision, where)

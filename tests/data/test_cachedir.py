@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -52,6 +53,30 @@ def test_where_nothing_can_be_written_the_cure_is_told(tmp_path: Path) -> None:
     cache = CacheDir(tmp_path / "file" / "mt")
     with pytest.raises(DataError, match=r"file/mt: the cache cannot be written to .not a directory.; set data.cache to a folder of yours"):
         obtain(cache, cache.store("a"))
+
+
+@pytest.mark.parametrize("number", [errno.EIO, errno.EACCES, errno.ENOTDIR, errno.ESTALE])
+def test_a_disk_that_fails_while_an_entry_is_written_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    def fails(_: int) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "fsync", fails)
+    cache = CacheDir(tmp_path)
+    with pytest.raises(DataError, match=rf"^{tmp_path}: the cache cannot be written to .{os.strerror(number).lower()}.; set data.cache to"):
+        obtain(cache, cache.store("a"))
+    assert not cache.store("a").exists()
+    monkeypatch.undo()
+    obtain(cache, cache.store("a"))
+    assert whole(cache.store("a"))
+
+
+def test_a_pipe_that_nobody_reads_any_more_is_not_the_cache(tmp_path: Path) -> None:
+    def makes(_: Path) -> None:
+        raise BrokenPipeError
+
+    cache = CacheDir(tmp_path)
+    with pytest.raises(BrokenPipeError):
+        cache.obtain(cache.store("a"), whole=whole, make=makes, prints={}, what="", say=print)
 
 
 # ── entries ─────────────────────────────────────────────────────────────────────────────────────────────────────────

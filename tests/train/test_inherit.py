@@ -14,7 +14,7 @@ from torch import Tensor
 from mt.checkpoint import read_weights
 from mt.config.load import load
 from mt.config.schema import Config
-from mt.errors import ConfigError, RunError
+from mt.errors import ConfigError, RunError, TokenizerError
 from mt.rundir import RunDir
 from mt.train.prepare import prepare
 from tests import toy
@@ -159,10 +159,28 @@ def test_what_is_frozen_stays_to_the_last_bit_and_all_else_is_trained(
 
 
 def test_nothing_left_to_train_is_refused(folder: Path, parent: RunDir) -> None:
-    everything = "train.freeze=[encoder, decoder, embeddings]"
-    with pytest.raises(ConfigError, match="train.freeze: nothing is left to train without encoder, decoder, embeddings; leave one"):
-        start(child(folder, parent, everything))
-    assert not (folder / "child" / "config.yaml").exists()
+    everything = "train.freeze=[embeddings, encoder, decoder]"
+    with pytest.raises(ConfigError, match="train.freeze.*: nothing is left to train without encoder, decoder, embeddings; leave one"):
+        child(folder, parent, everything)
+    assert child(folder, parent, everything, "model.tied_embeddings=false").train.freeze
+
+
+@pytest.mark.parametrize("file", ["model.safetensors", "state.json", "tokenizer.model"])
+def test_what_is_damaged_is_found_before_anything_is_prepared(folder: Path, copy: RunDir, file: str) -> None:
+    broken = copy.path / file if file.startswith("tokenizer") else copy.find("best") / file
+    broken.write_bytes(broken.read_bytes()[:20])
+    with pytest.raises((RunError, TokenizerError), match=file):
+        start(child(folder, copy, f"data.cache={folder / 'cache'}"))
+    assert not (folder / "cache").exists()
+
+
+def test_tokenizer_settings_that_are_not_used_are_told_in_one_line(folder: Path, parent: RunDir) -> None:
+    _, lines = start(child(folder, parent, "tokenizer.vocab_size=70", "tokenizer.kind=bpe", "tokenizer.character_coverage=0.99"))
+    told = [line for line in lines if "whatever" in line]
+    which = "tokenizer.character_coverage (1.0 there), tokenizer.vocab_size (120 there)"
+    assert told == [f"train.init_from: the tokenizer is that of {parent.path}, whatever this config says of {which}"]
+    _, lines = start(child(folder, parent, f"run_dir={folder / 'other'}", "tokenizer.sample={bpe_dropout: 0.1}"))
+    assert not any("whatever" in line for line in lines)
 
 
 def test_an_untied_output_layer_is_none_of_the_parts() -> None:
