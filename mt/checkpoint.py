@@ -9,8 +9,10 @@ trainer.pt          optimiser, scaler and generator states: tensors and plain va
 from __future__ import annotations
 
 import json
+import math
 import shutil
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
 
@@ -75,12 +77,14 @@ def contiguous(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return {name: tensor.detach().cpu().contiguous() for name, tensor in weights.items()}
 
 
-def rotate(run: RunDir, *, keep: int, every: int) -> None:
-    """Delete all checkpoints but the newest `keep` of those due `every` so many updates; what has a name stays.
+def rotate(run: RunDir, *, keep: int, every: int, best: int = 0, metric: str = "bleu") -> None:
+    """Delete all checkpoints but the newest `keep` and the `best` best of those due `every` so many updates; what has a name stays.
 
     One that was not due, such as that of an interrupt, is gone when the next is there: so the same stay as without the interrupt.
     """
-    kept = {run.step(update).name for update in due(run.steps(), every=every)[-keep:]} | set(run.names().values())
+    candidates = due(run.steps(), every=every)
+    stay = {*candidates[-keep:], *(ranked(run, candidates, metric)[:best] if best else ())}
+    kept = {run.step(update).name for update in stay} | set(run.names().values())
     for path in map(run.step, run.steps()):
         if path.name not in kept:
             remove(path)
@@ -100,6 +104,21 @@ def remove(path: Path) -> None:
 def due(steps: Sequence[int], *, every: int) -> list[int]:
     """The checkpoints that a run saves whether it is interrupted or not: each multiple of `every`."""
     return [update for update in steps if update % every == 0]
+
+
+def ranked(run: RunDir, steps: Sequence[int], metric: str) -> list[int]:
+    """Those of these checkpoints that were validated, the best by this metric first, of equals the earlier; damaged ones are left out."""
+    scores: dict[int, float] = {}
+    for update in sorted(steps):
+        with suppress(RunError):
+            found = scores_of(read_state(run.step(update))).get(metric, math.nan)
+            scores |= {} if math.isnan(found) else {update: found}
+    return sorted(scores, key=lambda update: scores[update] if metric == "loss" else -scores[update])
+
+
+def scores_of(state: Mapping[str, Any]) -> dict[str, float]:
+    """What the validation of a checkpoint found, by metric; nothing if it had none, or is from before that was noted."""
+    return state.get("scores") or state.get("progress", {}).get("scores") or {}
 
 
 def read_state(path: Path) -> dict[str, Any]:
@@ -123,12 +142,17 @@ def check_model(state: Mapping[str, Any], model: ModelConfig, *, source: Path, c
             raise RunError(f"{config}: model.{key} is {value}, but {source.name} was trained with {known[key]}; set it back")
 
 
-def read_weights(path: Path, which: Weights | None = None) -> dict[str, Tensor]:
-    """The weights of a checkpoint: raw or ema; None is ema where there is one. Raises RunError if they are missing or broken."""
+def weights_file(path: Path, which: Weights | None = None) -> Path:
+    """Where the weights of a checkpoint are: raw or ema; None is ema where there is one. Raises RunError where there is none."""
     ema = path / "ema.safetensors"
     if which == "ema" and not ema.exists():
         raise RunError(f"{path}: has no moving average (train.ema was 0); use --weights raw")
-    file = ema if which == "ema" or (which is None and ema.exists()) else path / "model.safetensors"
+    return ema if which == "ema" or (which is None and ema.exists()) else path / "model.safetensors"
+
+
+def read_weights(path: Path, which: Weights | None = None) -> dict[str, Tensor]:
+    """The weights of a checkpoint: raw or ema; None is ema where there is one. Raises RunError if they are missing or broken."""
+    file = weights_file(path, which)
     try:
         return load_file(file)
     except Exception as error:  # safetensors raises its own kinds, which say little about the file

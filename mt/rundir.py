@@ -8,7 +8,7 @@ data/sources.json              SHA-256 of the files it was made from
 journal.jsonl                  one event a line
 tensorboard/
 checkpoints/step-00012000/     model.safetensors, state.json, trainer.pt
-checkpoints/average/           the mean of several, if train.average asks for it
+checkpoints/average/           the mean of several, if train.average or `mt average` asked for it
 checkpoints/names.json         which of these is `best`, which `last`
 reports/
 lock                           held, and with its number in it, by the process that trains
@@ -107,7 +107,7 @@ class RunDir:
 
     @property
     def average(self) -> Path:
-        """The checkpoint made of several at the end of a run."""
+        """The checkpoint made of several at the end of a run, or later."""
         return self.checkpoints / "average"
 
     def names(self) -> dict[str, str]:
@@ -154,7 +154,8 @@ class RunDir:
         self.require()
         path = self.step(int(which)) if re.fullmatch("[0-9]{1,12}", which) else self.checkpoints / self.names().get(which, which)
         if which in ("", ".", "..") or path.parent != self.checkpoints or not (path / "state.json").exists():
-            folders = {**self.names(), self.average.name: self.average.name}
+            means = (file.parent.name for file in self.checkpoints.glob("*/state.json"))
+            folders = {**self.names(), **{name: name for name in sorted(means) if re.fullmatch("(?!step-)[^.]+", name)}}
             names = [name for name, folder in folders.items() if (self.checkpoints / folder / "state.json").exists()]
             there = ", ".join([*names, *map(str, self.steps())])
             there = f"there are: {there}" if there else "there are none yet; let `mt train` reach its first validation"

@@ -26,7 +26,7 @@ from typing import Annotated, Any, NoReturn, TextIO
 import typer
 
 import mt
-from mt.cli import config_command, data_command, eval_command, train_command, translate_command
+from mt.cli import average_command, config_command, data_command, eval_command, train_command, translate_command
 from mt.cli.usage import Command
 from mt.errors import MTError
 from mt.files import NO_ROOM
@@ -48,6 +48,7 @@ app = typer.Typer(
 app.command("train", cls=Command, short_help="Go from raw text to a trained run, with its scores.")(train_command.train)
 app.command("translate", **POSITIONAL, short_help="Translate text with a run: N lines in, N lines out.")(translate_command.translate)
 app.command("eval", **POSITIONAL, short_help="Score a run or a file of translations: BLEU, chrF, TER.")(eval_command.eval_)
+app.command("average", short_help="Average the weights of checkpoints of a run.")(average_command.average)
 app.add_typer(data_command.data_app, name="data")
 app.add_typer(config_command.config_app, name="config")
 

@@ -49,6 +49,9 @@ def _training(config: Config) -> Iterator[tuple[Trail, str]]:
             yield ("train", "validation", "every"), f"longer than the run of {train.max_updates} updates: the only validation is at the end"
         if train.save_every is not None and train.save_every > train.max_updates:
             yield ("train", "save_every"), f"longer than the run of {train.max_updates} updates: nothing is saved before the end"
+    if train.average.best and train.save_every and train.validation.every and train.save_every % train.validation.every:
+        what = "no multiple of train.validation.every: checkpoints that are not validated have no score, and no part in average.best"
+        yield ("train", "save_every"), what
     if train.batch_tokens < longest + 1:
         what = f"less than data.max_pieces {longest} and an end mark: a longer sentence is a batch by itself"
         yield ("train", "batch_tokens"), what

@@ -253,7 +253,7 @@ class Config(Stage):
     """Where everything of this run is kept; left out: runs/<name of the config file>."""
 
     def contradictions(self) -> Iterator[Contradiction]:
-        """Two passes need something that tells them apart, and an update something to change."""
+        """Two passes need something that tells them apart, an update something to change, and the best a dev set."""
         model = self.model
         if self.train.r_drop and not (model.dropout or model.attention_dropout or model.activation_dropout or model.word_dropout):
             what = "two passes through a model without dropout are one and the same; set model.dropout, or leave r_drop out"
@@ -261,3 +261,6 @@ class Config(Stage):
         if model.tied_embeddings and set(self.train.freeze) == set(get_args(Frozen)):
             what = f"nothing is left to train without {', '.join(get_args(Frozen))}; leave one of them out"
             yield clash(what, "train.freeze", "model.tied_embeddings")
+        if self.train.average.best and self.data.dev == "none":
+            what = "which checkpoints are the best is not known without a dev set; give data.dev, or average the last ones"
+            yield clash(what, "train.average.best", "data.dev")

@@ -99,6 +99,18 @@ class AverageConfig(Stage):
 
     last: int = Field(default=0, ge=0, le=10_000)
     """How many of the newest checkpoints are averaged; 0 is none."""
+    best: int = Field(default=0, ge=0, le=10_000)
+    """Instead, how many of those that validated best by early_stopping.metric; they are kept besides the newest."""
+
+    @property
+    def wanted(self) -> bool:
+        """Whether there is to be an average at all."""
+        return bool(self.last or self.best)
+
+    def contradictions(self) -> Iterator[Contradiction]:
+        """There is one average."""
+        if self.last and self.best:
+            yield clash(f"the {self.last} last, or the {self.best} best? leave one of the two out", "best", "last")
 
 
 class ValidationConfig(Stage):
@@ -153,7 +165,7 @@ class TrainConfig(Stage):
     save_every: Count | None = None
     """Updates between checkpoints; left out: as validation.every."""
     keep: Count = 5
-    """Newest checkpoints kept, besides the best."""
+    """Newest checkpoints kept, besides the best (and the average.best best)."""
     average: AverageConfig = AverageConfig()
     """Averaging at the end."""
     ema: Fraction = 0.0

@@ -86,7 +86,7 @@ def fit(
         progress.ended = None if ended == INTERRUPTED else ended
         if ended or is_best or (progress.update % plan.save_every == 0 and not event.skipped):
             progress.seconds = time.perf_counter() - began
-            yield save(state, run, best=is_best or validator is None, keep=cfg.keep, every=plan.save_every)
+            yield save(state, run, cfg, best=is_best or validator is None, every=plan.save_every)
     groups.close()  # here, and not as garbage, where a second Ctrl-C would be lost
     yield Ended(progress.update, ended, progress.skipped, progress.seconds, progress.waited)
 
@@ -143,6 +143,7 @@ def count(state: State, *, finite: bool) -> None:
         progress.skipped_in_a_row += 1
         return
     progress.update += 1
+    progress.scores = {}
     progress.skipped_in_a_row = 0
     if state.ema:
         state.ema.update(state.model, updates=progress.update)
@@ -166,6 +167,7 @@ def validate(state: State, validator: Validators, *, cfg: TrainConfig, epoch: in
         progress.metric, progress.best, progress.stale = metric, None, 0
     best = better(metric, found.scores[metric], progress.best)
     progress.best = found.scores[metric] if best else progress.best
+    progress.scores = found.scores
     progress.stale = 0 if best else progress.stale + 1
     return Validated(
         update=progress.update,
@@ -186,15 +188,15 @@ def validate(state: State, validator: Validators, *, cfg: TrainConfig, epoch: in
     )
 
 
-def save(state: State, run: RunDir, *, best: bool, keep: int, every: int) -> Saved:
+def save(state: State, run: RunDir, cfg: TrainConfig, *, best: bool, every: int) -> Saved:
     """Write a checkpoint, on the first rank."""
     refuse_broken_weights(state, run)
     state.ranks.refuse_differences(state.model)
     generators = state.ranks.collect(state.generators())
-    return state.ranks.first(lambda: write(state, run, generators, best=best, keep=keep, every=every))
+    return state.ranks.first(lambda: write(state, run, cfg, generators, best=best, every=every))
 
 
-def write(state: State, run: RunDir, generators: Sequence[Mapping[str, Any]], *, best: bool, keep: int, every: int) -> Saved:
+def write(state: State, run: RunDir, cfg: TrainConfig, generators: Sequence[Mapping[str, Any]], *, best: bool, every: int) -> Saved:
     """Write a checkpoint, let the names stand for it, delete what is no longer kept."""
     state.progress.journal_bytes = run.journal.stat().st_size if run.journal.exists() else 0
     if run.journal.exists():
@@ -202,7 +204,7 @@ def write(state: State, run: RunDir, generators: Sequence[Mapping[str, Any]], *,
             sync(run.journal)
     path = state.save(run, generators)
     run.set_names(last=path, **({"best": path} if best else {}))
-    rotate(run, keep=keep, every=every)
+    rotate(run, keep=cfg.keep, every=every, best=cfg.average.best, metric=cfg.early_stopping.metric)
     return Saved(state.progress.update, path)
 
 

@@ -108,7 +108,8 @@ def resume(config: Config, *, device: str, say: Say, ranks: Ranks = ALONE) -> Pr
     if changed := ", ".join(f"{key} {new} (was {old})" for key, (old, new) in changes(frozen, config).items() if key != "run_dir"):
         say(f"{run.path}: goes on with {changed}")
     if recover(prepared.state, run, config.model, say=say):
-        rotate(run, keep=config.train.keep, every=prepared.plan.save_every)
+        cfg = config.train
+        rotate(run, keep=cfg.keep, every=prepared.plan.save_every, best=cfg.average.best, metric=cfg.early_stopping.metric)
     else:
         run.journal.unlink(missing_ok=True)
         shutil.rmtree(run.tensorboard, ignore_errors=True)

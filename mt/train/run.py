@@ -12,7 +12,6 @@ from tempfile import TemporaryDirectory
 
 import torch
 
-from mt.checkpoint import due, load_weights, read_weights, save_checkpoint
 from mt.config.directions import langs_of, tag_of, tags, target_of
 from mt.config.schema import Config
 from mt.data.meter import Say
@@ -22,7 +21,7 @@ from mt.files import write_atomic
 from mt.formats.pairs import counted
 from mt.formats.readers import read_held_out
 from mt.rundir import RunDir
-from mt.train.average import mean
+from mt.train.combine import average_at_the_end
 from mt.train.derive import longer
 from mt.train.events import Ended, Event
 from mt.train.forecast import Forecast
@@ -35,7 +34,6 @@ from mt.train.prepare import resume as resume_run
 from mt.train.process import keep_freed_memory
 from mt.train.signals import Stop, stop_on
 from mt.train.state import Progress
-from mt.train.validate import better
 from mt.translator import Translator
 
 
@@ -141,7 +139,7 @@ def finished(prepared: Prepared) -> str | None:
 def is_scored(prepared: Prepared) -> bool:
     """Whether a finished run has all that comes after training."""
     config = prepared.config
-    return prepared.run.test_scores.exists() or not (config.data.test or config.train.average.last)
+    return prepared.run.test_scores.exists() or not (config.data.test or config.train.average.wanted)
 
 
 def rewind(run: RunDir, progress: Progress) -> None:
@@ -208,9 +206,8 @@ def listening(prepared: Prepared, *, say: Say) -> Iterator[Sequence[Callable[[Ev
 def finish(prepared: Prepared, *, device: str, say: Say) -> None:
     """Average checkpoints if that was asked for, score the test sets, and say how to use the model."""
     config, run = prepared.config, prepared.run
-    if config.train.average.last:
-        steps = [*due(run.steps(), every=prepared.plan.save_every), prepared.state.progress.update]
-        average(prepared, sorted(set(steps))[-config.train.average.last :], say=say)
+    if config.train.average.wanted:
+        average_at_the_end(prepared, say=say)
     reports = {}
     translator = Translator.load(run.path, device=device) if config.data.test else None
     for name, corpus in config.data.test.items():
@@ -222,32 +219,10 @@ def finish(prepared: Prepared, *, device: str, say: Say) -> None:
         reports[name] = {"corpus": corpus.called(), "beam": config.decode.beam, **scores.as_json()}
         for one in scores.metrics:
             say(f"{name}: {one.name} {one.score:.2f}  {one.signature}  beam {config.decode.beam}")
-    if reports or config.train.average.last:
+    if reports or config.train.average.wanted:
         with naming(run.reports):
             run.reports.mkdir(exist_ok=True)
         with write_atomic(run.test_scores) as file:
             json.dump(reports, file, indent=1, ensure_ascii=False)
     to = " --to LANG" if len(tags(config)) > 1 else ""
     say(f"translate with: mt translate --model {shlex.quote(str(run.path))}{to} --input FILE")
-
-
-def average(prepared: Prepared, steps: Sequence[int], *, say: Say) -> None:
-    """Keep the mean of some checkpoints' weights as a checkpoint called `average`; it becomes the best if it validates better."""
-    run, state, metric = prepared.run, prepared.state, prepared.config.train.early_stopping.metric
-    paths = [run.step(update) for update in steps]
-    weights = mean([read_weights(path) for path in paths])
-    load_weights(state.model, weights, source=run.average)
-    say(f"average: the mean of {', '.join(path.name for path in paths)}")
-    scores: dict[str, float] = {}
-    if prepared.validator:
-        found = prepared.validator(state.loss)
-        scores = found.scores
-        say(f"average: loss {found.loss:.3f}, BLEU {scores['bleu']:.2f}, chrF {scores['chrf']:.2f}")
-    wins = bool(scores) and better(metric, scores[metric], state.progress.best)
-    if run.names().get("best") == run.average.name and not wins:
-        say("average: no better than the one of an earlier end, which stays")
-        return
-    about = {**state.origin, "average_of": [path.name for path in paths], "scores": scores}
-    save_checkpoint(run.average, weights=weights, state=about)
-    if wins:
-        run.set_names(best=run.average)

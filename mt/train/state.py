@@ -44,6 +44,8 @@ class Progress:
     """Best score of it so far."""
     stale: int = 0
     """Validations since then."""
+    scores: dict[str, float] = field(default_factory=dict)
+    """What the validation at this update found, by metric; empty if there was none."""
     ended: str | None = None
     """Why the run is over, if it is."""
     journal_bytes: int = 0

@@ -45,6 +45,10 @@ from mt.config.schema import DecodeConfig, ModelConfig
             "train.keep: 5 kept checkpoints are fewer than the 8 of train.average.last; set train.keep to 8 or more",
         ),
         (
+            "train: {average: {last: 3, best: 2}}",
+            "train.average.best: the 3 last, or the 2 best? leave one of the two out",
+        ),
+        (
             "tokenizer: {sample: {unigram: {}}}",
             "tokenizer.sample: unigram sampling needs kind: unigram (for bpe use sample: {bpe_dropout: 0.1})",
         ),
@@ -68,12 +72,26 @@ def test_contradictions_are_refused(problems, text: str, problem: str) -> None:
         "train: {schedule: {kind: linear}, max_updates: 300}",
         "train: {schedule: {kind: noam, factor: 2}}",
         "train: {average: {last: 5}}",
+        "train: {average: {best: 9}, save_every: 400, validation: {every: 200}}",
         "tokenizer: {kind: unigram, sample: {unigram: {}}}",
         "tokenizer: {sample: {bpe_dropout: 0.1}}",
     ],
 )
 def test_what_fits_together_passes_without_a_word(read, text: str) -> None:
     assert read(text).warnings == ()
+
+
+def test_without_a_dev_set_nothing_is_the_best(problems) -> None:
+    what = "which checkpoints are the best is not known without a dev set; give data.dev, or average the last ones"
+    text = "data: {train: [{tsv: a}], dev: none}\ntrain: {average: {best: 2}}"
+    assert problems(text, data=False) == [f"x.yaml:2: train.average.best: {what}"]
+
+
+def test_the_best_are_among_those_that_are_validated(read) -> None:
+    (warning,) = read("train: {average: {best: 2}, save_every: 300, validation: {every: 200}}").warnings
+    assert warning.startswith(
+        "x.yaml:2: train.save_every: no multiple of train.validation.every: checkpoints that are not validated have no"
+    )
 
 
 def test_corpora_of_one_name_are_refused_at_the_later_one(problems) -> None:
