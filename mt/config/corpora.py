@@ -38,6 +38,9 @@ class CorpusSettings(Stage):
     langs: Langs | None = None
     """Languages of this corpus, where one run has several directions; left out: those of the config, or those its file names end in."""
 
+    synthetic: bool = False
+    """Its sources were made by a model (`mt backtranslate`): a <bt> before each tells so; of training corpora only."""
+
     @abstractmethod
     def paths(self) -> list[Path]:
         """What is read, as configured: files, folders or patterns; nothing for a data set of the hub."""

@@ -1,4 +1,4 @@
-"""Which way each corpus goes, and which target languages are asked for with a tag."""
+"""Which way each corpus goes, which target languages are asked for with a tag, and which sources are marked as synthetic."""
 
 from __future__ import annotations
 
@@ -65,6 +65,9 @@ def with_directions(data: DataConfig) -> DataConfig | None:
 def refusals(config: Config) -> Iterator[tuple[Trail, str]]:
     """Everything about the directions of a complete config that cannot work, with its cure."""
     found, tagged = targets(config), tags(config)
+    for trail, corpus in corpora(config.data):
+        if corpus.synthetic and trail[1] != "train":
+            yield (*trail, "synthetic"), "nobody marks what is to be translated; leave it out, it is for training corpora"
     if config.data.tags is True and not found:
         yield ("data", "tags"), "no target language is known; give langs, such as {src: en, tgt: de}"
     if not tagged:
@@ -86,6 +89,9 @@ def doubts(config: Config) -> Iterator[tuple[Trail, str]]:
     found = targets(config)
     if config.data.tags is False and len(found) > 1:
         yield ("data", "tags"), f"without them nothing tells the model which of {quoted(found)} to translate to"
+    if all(corpus.synthetic for corpus in config.data.train):
+        what = "so are all training corpora: without one that is not, the model never sees a source without <bt>, as it has to translate"
+        yield ("data", "train", 0, "synthetic"), what
     yield from _strangers(config, found)
 
 

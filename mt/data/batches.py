@@ -1,4 +1,4 @@
-"""Batches: ids of some pairs, padded: source = [tag] pieces EOS, inputs = BOS pieces, gold = pieces EOS.
+"""Batches: ids of some pairs, padded: source = prefix pieces EOS, inputs = BOS pieces, gold = pieces EOS.
 
 Legend: B sentences, S source, T target positions.
 """
@@ -26,7 +26,7 @@ class Batch:
     tokens: int
     """Real target positions, EOS counted."""
     src_tokens: int
-    """Real source positions, EOS and tag counted."""
+    """Real source positions, EOS and prefix counted."""
     origins: tuple[str, ...]
     """Where each pair comes from."""
 
@@ -50,7 +50,7 @@ def collate(examples: Sequence[Example], tokenizers: Tokenizers) -> Batch:
     if not examples:
         nothing_11 = torch.full((1, 1), tgt.pad)
         return Batch(torch.full((1, 1), src.pad), nothing_11, nothing_11, tokens=0, src_tokens=0, origins=())
-    sources = [[*([] if example.tag is None else [example.tag]), *example.src_ids, src.eos] for example in examples]
+    sources = [[*example.prefix, *example.src_ids, src.eos] for example in examples]
     golds = [[*example.tgt_ids, tgt.eos] for example in examples]
     return Batch(
         src_BS=padded(sources, pad=src.pad),

@@ -38,25 +38,25 @@ class TrainingData(Dataset[Batch]):
         seed: int,
         spans: Sequence[Span] | None = None,
         augment: Augmenter | None = None,
-        tags: Sequence[int] | None = None,
+        prefixes: Sequence[tuple[int, ...]] | None = None,
         window: int = WINDOW,
         workers: int = 0,
         rank: int = 0,
         ranks: int = 1,
     ) -> None:
-        """`spans` are the store's, with the weights that count; `tags` the ids before the sources of each corpus, if there are tags;
+        """`spans` are the store's, with the weights that count; `prefixes` the ids before the sources of each corpus, if there are any;
         `workers` the processes that make batches, 0 being this one.
         """
-        self.store, self.tokenizers, self.augment, self.tags = store, tokenizers, augment, tags
+        self.store, self.tokenizers, self.augment = store, tokenizers, augment
         self.spans, self.budget, self.seed, self.window = spans or store.spans, budget, seed, window
+        self.prefixes = prefixes or [()] * len(self.spans)
         self.workers, self.rank, self.ranks = workers, rank, ranks
 
     @cached_property
     def order(self) -> Order:
         """Which pairs are in which batch."""
-        return Order(
-            self.store.lengths_N2, self.spans, budget=self.budget, seed=self.seed, window=self.window, tagged=self.tags is not None
-        )
+        before = [len(prefix) for prefix in self.prefixes]
+        return Order(self.store.lengths_N2, self.spans, budget=self.budget, seed=self.seed, window=self.window, before=before)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "order"}
@@ -87,9 +87,9 @@ class TrainingData(Dataset[Batch]):
         examples = self.store.take(self.order.batches(place.epoch, place.window)[place.batch])
         if self.augment:
             examples = self.augment(examples, epoch=place.epoch)
-        if self.tags is None:
+        if not any(self.prefixes):
             return examples
-        return [example._replace(tag=self.tags[example.corpus]) for example in examples]
+        return [example._replace(prefix=self.prefixes[example.corpus]) for example in examples]
 
 
 def from_workers(data: TrainingData, places: Iterator[Cursor | None], *, workers: int) -> Generator[Batch]:

@@ -81,9 +81,9 @@ def cut(order: Indices, sizes_N2: NDArray[np.integer], *, budget: int) -> Iterat
         begin += rows
 
 
-def sizes(lengths_N2: NDArray[np.integer], *, tagged: bool) -> NDArray[np.int64]:
-    """Places that the two sides take, (N, 2): their pieces, the end mark, and before the source a tag if there are tags."""
-    return lengths_N2.astype(np.int64) + np.array([2 if tagged else 1, 1])
+def sizes(lengths_N2: NDArray[np.integer], *, before: int | NDArray[np.int64]) -> NDArray[np.int64]:
+    """Places that the two sides take, (N, 2): their pieces, the end mark, and what stands `before` the source, of all or of each."""
+    return lengths_N2.astype(np.int64) + np.stack(np.broadcast_arrays(np.asarray(before) + 1, 1), axis=-1)
 
 
 class Order:
@@ -93,11 +93,18 @@ class Order:
     """
 
     def __init__(
-        self, lengths_N2: NDArray[np.integer], spans: Sequence[Span], *, budget: int, seed: int, window: int = WINDOW, tagged: bool = False
+        self,
+        lengths_N2: NDArray[np.integer],
+        spans: Sequence[Span],
+        *,
+        budget: int,
+        seed: int,
+        window: int = WINDOW,
+        before: Sequence[int] = (),
     ) -> None:
-        """Lengths are in pieces; the end mark, and a tag if sources are `tagged`, are added here."""
+        """Lengths are in pieces; the end mark, and as many ids as stand `before` the sources of each corpus, are added here."""
         self.lengths_N2, self.spans, self.budget, self.seed, self.window = lengths_N2, list(spans), budget, seed, window
-        self.tagged = tagged
+        self.before = np.array(before or [0] * len(spans), dtype=np.int64)
         passes = [int(span.weight + 1e-9) for span in spans]
         rest = [span.weight - whole for span, whole in zip(spans, passes, strict=True)]
         parts = [max(1, round(span.count * part)) if part > 1e-9 else 0 for span, part in zip(spans, rest, strict=True)]
@@ -140,8 +147,10 @@ class Order:
         return [batches[i] for i in shuffled]
 
     def sizes(self, draws: Indices) -> NDArray[np.int64]:
-        """Positions that the pairs take, end marks and tags counted."""
-        return sizes(self.lengths_N2[draws % len(self.lengths_N2)], tagged=self.tagged)
+        """Positions that the pairs take, with end marks and what stands before the sources."""
+        indices = draws % len(self.lengths_N2)
+        corpus = np.searchsorted([span.start for span in self.spans], indices, side="right") - 1
+        return sizes(self.lengths_N2[indices], before=self.before[corpus])
 
     def measure(self, epoch: int = 0) -> Measure:
         """What an epoch comes to; of a long one, what some of its windows let expect. Others differ by a few batches as well."""

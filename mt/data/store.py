@@ -43,8 +43,8 @@ class Example(NamedTuple):
     """Number of its corpus in the config."""
     noise: tuple[str, ...] = ()
     """What was done to them on the way from the store, by the names of the settings."""
-    tag: int | None = None
-    """Id that goes before the source, for the target language."""
+    prefix: tuple[int, ...] = ()
+    """Ids that go before the source: what tells that it is synthetic, and the target language."""
 
 
 class Store:

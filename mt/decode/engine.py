@@ -118,7 +118,7 @@ class Engine:
     ) -> list[list[Hypothesis]]:
         src, tgt = self.tokenizers
         model_step = ModelStep(self.model, self.device)
-        step = Suppress(model_step, (tgt.pad, tgt.bos, tgt.unk, *tgt.tags.values()))
+        step = Suppress(model_step, (tgt.pad, tgt.bos, tgt.unk, *tgt.prefixes))
         state = model_step.start([[*ids, src.eos] for ids in sources], pad=src.pad)
         match settings:
             case Beam(width=1, length_penalty=alpha):

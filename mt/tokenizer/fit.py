@@ -22,7 +22,7 @@ from mt.config.schema import TokenizerConfig
 from mt.errors import TokenizerError
 from mt.files import write_atomic
 from mt.tokenizer.excerpt import BLOCK, HOLE, Item, Line, Texts, excerpt
-from mt.tokenizer.spm import SPACE, UNKNOWN, Tokenizer, plain, tag_piece
+from mt.tokenizer.spm import BACK_TRANSLATED, SPACE, UNKNOWN, Tokenizer, plain, tag_piece
 
 SPECIALS = "<pad>", "<unk>", "<s>", "</s>"
 BYTES = 256
@@ -50,21 +50,29 @@ class FitReport:
     """What was adjusted or left out, a line each."""
 
 
-def fit(texts: Iterable[Line], path: Path, cfg: TokenizerConfig, *, tags: Sequence[str] = (), seed: int) -> FitReport:
+def fit(texts: Iterable[Line], path: Path, cfg: TokenizerConfig, *, tags: Sequence[str] = (), marked: bool = False, seed: int) -> FitReport:
     """Train a tokenizer on raw text and write its model to `path`, whole or not at all.
 
     An item of `texts` is one line of the corpus: a string, or several (both sides of a pair, for a joint vocabulary), which are then
-    left out or sampled together and counted as one line. `tags` are the language codes that get a `<2xx>`. Sizes that do not fit the
-    text are adjusted and reported. Raises TokenizerError where no text is left, or a symbol cannot be one.
+    left out or sampled together and counted as one line. `tags` are the language codes that get a `<2xx>`, `marked` asks for a `<bt>`.
+    Sizes that do not fit the text are adjusted and reported. Raises TokenizerError where no text is left, or a symbol cannot be one.
     """
-    return fit_items(texts, lambda line: line, path, cfg, tags=tags, seed=seed)
+    return fit_items(texts, lambda line: line, path, cfg, tags=tags, marked=marked, seed=seed)
 
 
 def fit_items(
-    items: Iterable[Item], line_of: Callable[[Item], Line | None], path: Path, cfg: TokenizerConfig, *, tags: Sequence[str] = (), seed: int
+    items: Iterable[Item],
+    line_of: Callable[[Item], Line | None],
+    path: Path,
+    cfg: TokenizerConfig,
+    *,
+    tags: Sequence[str] = (),
+    marked: bool = False,
+    seed: int,
 ) -> FitReport:
     """`fit` on the lines that `line_of` makes of items, None where one has no line; it is not asked about all items of a large corpus."""
-    symbols = _checked(cfg.symbols, tags)
+    controls = [*map(tag_piece, tags), *([BACK_TRANSLATED] if marked else [])]
+    symbols = _checked(cfg.symbols, controls)
     corpus = excerpt(items, line_of, max_bytes=cfg.max_line_bytes, seed=seed)
     lines, warnings = corpus.texts, []
     if corpus.too_long:
@@ -83,7 +91,7 @@ def fit_items(
         del counts[symbol]  # one of a single character has its piece already
     covered, uncovered = _cover(counts, cfg.character_coverage)
     letters = [c for c in covered if c not in (" ", HOLE)]
-    fixed = len((*SPECIALS, SPACE, *tags, *symbols))
+    fixed = len((*SPECIALS, SPACE, *controls, *symbols))
     plan = layout(cfg.vocab_size, fixed=fixed, letters=len(letters), byte_fallback=cfg.byte_fallback)
     rare, letters = letters[plan.letters :], letters[: plan.letters]
 
@@ -97,7 +105,7 @@ def fit_items(
         )
 
     holes = {ord(c): HOLE for c in (*uncovered, *rare, *RESERVED)}
-    model = _train((line.translate(holes) for line in lines), cfg, plan, letters=letters, symbols=symbols, tags=tags)
+    model = _train((line.translate(holes) for line in lines), cfg, plan, letters=letters, symbols=symbols, controls=controls)
     size = Tokenizer(model).size
     if size > cfg.vocab_size:
         needs = f"{len(letters)} characters{', 256 bytes' if plan.byte_fallback else ''} and {fixed} special pieces need {size}"
@@ -145,9 +153,9 @@ def _apply(rule: str, lines: list[str]) -> list[str]:
 # ── what the vocabulary holds ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def _checked(symbols: Sequence[str], tags: Sequence[str]) -> list[str]:
+def _checked(symbols: Sequence[str], controls: Sequence[str]) -> list[str]:
     """The symbols, each once. Raises TokenizerError for one that sentencepiece could not keep whole, or that names another piece."""
-    taken = {*SPECIALS, *map(tag_piece, tags)}
+    taken = {*SPECIALS, *controls}
     for symbol in symbols:
         if not symbol or plain(symbol) != symbol or {" ", HOLE} & set(symbol):
             raise TokenizerError(f"tokenizer.symbols: {symbol!r} cannot be one piece: it is empty, or holds white space or NUL")
@@ -208,7 +216,7 @@ def _left_out(characters: Sequence[str], counts: Counter[str], fate: str) -> lis
 
 
 def _train(
-    lines: Iterator[str], cfg: TokenizerConfig, plan: Layout, *, letters: list[str], symbols: list[str], tags: Sequence[str]
+    lines: Iterator[str], cfg: TokenizerConfig, plan: Layout, *, letters: list[str], symbols: list[str], controls: list[str]
 ) -> bytes:
     """The serialised model for lines that are normalised. Holds at most `plan.size` pieces, fewer where the text gives no more."""
     model = io.BytesIO()
@@ -224,7 +232,7 @@ def _train(
         required_chars="".join(c for c in letters if c not in RESERVED),
         byte_fallback=plan.byte_fallback,
         normalization_rule_name="identity",
-        control_symbols=[tag_piece(tag) for tag in tags],
+        control_symbols=controls,
         user_defined_symbols=[*symbols, *reserved],
         unk_surface=UNKNOWN,
         pad_id=0,

@@ -6,7 +6,7 @@ What a round trip gives back, with normalisation `identity` and every character 
                                 and those at either end are dropped
 
 Every other character is kept as it is, other Unicode spaces, soft hyphens, zero-width characters and CR included. Text such as `</s>`,
-`<unk>`, `<0x41>` or `<2de>` is ordinary text.
+`<unk>`, `<0x41>`, `<2de>` or `<bt>` is ordinary text.
 """
 
 from __future__ import annotations
@@ -59,6 +59,10 @@ def tag_language(piece: str) -> str | None:
     return piece[2:-1] if piece.startswith("<2") and piece.endswith(">") and len(piece) > 3 else None
 
 
+BACK_TRANSLATED = "<bt>"
+"""The control symbol before a source that a model has made (Caswell et al. 2019, https://arxiv.org/abs/1906.06442)."""
+
+
 class Tokenizer:
     """One sentencepiece model: encodes, samples and decodes; immutable, and safe to use from several threads.
 
@@ -85,6 +89,10 @@ class Tokenizer:
         names = {i: tag_language(self._model.id_to_piece(i)) for i in sorted(self._controls)}
         self.tags = {lang: i for i, lang in names.items() if lang is not None}
         """Id of the tag of each target language, in the order they were declared."""
+        self.mark = next((i for i in self._controls if self._model.id_to_piece(i) == BACK_TRANSLATED), None)
+        """Id of <bt>, if it was declared."""
+        self.prefixes = (*self.tags.values(), *([] if self.mark is None else [self.mark]))
+        """Ids that stand before a source and nowhere else."""
         self.byte_pieces = frozenset(i for i in range(self.size) if self._model.IsByte(i))
         self._special = self._controls | {self.unk} | self.byte_pieces
         self._scores: list[float] = [self._model.GetScore(i) for i in range(self.size)]
@@ -170,7 +178,7 @@ class Tokenizer:
     def decode(self, ids: Sequence[int]) -> str:
         """The text of the pieces, one line whatever the ids; never raises.
 
-        Special ids and tags say nothing. An unknown, as well as an id outside the vocabulary, is U+2047; a byte that is no part of
+        Special ids, tags and <bt> say nothing. An unknown, as well as an id outside the vocabulary, is U+2047; a byte that is no part of
         valid UTF-8 is U+FFFD; a TAB or LF, which only bytes can spell, is a space.
         """
         known = [int(i) if 0 <= i < self.size else self.unk for i in ids if i not in self._controls]

@@ -57,6 +57,9 @@ def keep_tokenizers(config: Config, run: RunDir) -> Tokenizers:
         there, here = (", ".join(f"<2{lang}>" for lang in langs) or "none" for langs in (known, asked))
         cure = "set data.tags: true" if known and not asked else "leave the others out, or train a model from the start"
         raise ConfigError(f"train.init_from: the tags of this run are {here}, those of {parent.path} {there}; {cure}")
+    if tokenizers.src.mark is None and (synthetic := next((one for one in config.data.train if one.synthetic), None)):
+        cure = "leave synthetic out, or train a model from the start"
+        raise ConfigError(f"train.init_from: {parent.path} has no <bt> for the sources of {synthetic.called()}; {cure}")
     for theirs, ours in set(zip(parent.tokenizer_files(joint=joint), run.tokenizer_files(joint=joint), strict=True)):
         with write_atomic(ours, "wb") as file:
             file.write(theirs.read_bytes())

@@ -15,7 +15,7 @@ import sentencepiece
 from mt.clean.filters import table, table_json
 from mt.clean.tally import Tally
 from mt.config.directions import tag_of, tags
-from mt.config.schema import Config
+from mt.config.schema import Config, Corpus
 from mt.data.augment import Augmenter
 from mt.data.build import Source, build_store
 from mt.data.cachedir import CacheDir, key_of
@@ -28,7 +28,7 @@ from mt.files import sha256, write_atomic, write_folder
 from mt.formats.pairs import Pair
 from mt.rundir import RunDir, read_object
 from mt.tokenizer.fit import fit_items
-from mt.tokenizer.spm import Tokenizers
+from mt.tokenizer.spm import Tokenizer, Tokenizers
 from mt.train.inherit import keep_tokenizers
 from mt.train.parallel import ALONE, Ranks
 from mt.train.sources import check_sources, facts_of, files_of, fingerprints, training_sources
@@ -52,17 +52,21 @@ def fit_tokenizers(config: Config, run: RunDir, cache: CacheDir, prints: dict[st
     }
     for path, sides in [(src_file, (0, 1))] if cfg.joint else [(src_file, (0,)), (tgt_file, (1,))]:
         tagged = tags(config) if 0 in sides else ()
-        entry = cache.tokenizer(key_of({**facts, "sides": sides, "tags": tagged}))
+        marked = 0 in sides and any(corpus.synthetic for corpus in config.data.train)
+        entry = cache.tokenizer(key_of({**facts, "sides": sides, "tags": tagged, **({"marked": True} if marked else {})}))
         cache.obtain(
             entry,
             whole=has_tokenizer,
-            make=partial(make_tokenizer, config=config, sides=sides, tagged=tagged, say=say),
+            make=partial(make_tokenizer, config=config, sides=sides, tagged=tagged, marked=marked, say=say),
             prints=prints,
             what=f"this {path.name}",
             say=say,
         )
         report = json.loads((entry / "report.json").read_text(encoding="utf-8"))
-        for line in [*report["warnings"], f"{report['vocab_size']} pieces{', tags for ' + ', '.join(tagged) if tagged else ''}"]:
+        for line in [
+            *report["warnings"],
+            f"{report['vocab_size']} pieces{', tags for ' + ', '.join(tagged) if tagged else ''}{', with <bt>' if marked else ''}",
+        ]:
             say(f"{path.name}: {line}")
         with write_atomic(path, "wb") as file:
             file.write((entry / "tokenizer.model").read_bytes())
@@ -78,7 +82,7 @@ def has_tokenizer(entry: Path) -> bool:
         return False
 
 
-def make_tokenizer(entry: Path, *, config: Config, sides: tuple[int, ...], tagged: Sequence[str], say: Say) -> None:
+def make_tokenizer(entry: Path, *, config: Config, sides: tuple[int, ...], tagged: Sequence[str], marked: bool, say: Say) -> None:
     """Train the tokenizer of some sides into a folder, with what there is to say about it."""
     sources = training_sources(config)
     tallies = {source.name: Tally() for source in sources}
@@ -91,7 +95,9 @@ def make_tokenizer(entry: Path, *, config: Config, sides: tuple[int, ...], tagge
     with write_folder(entry) as folder, closing(Meter("reading for the tokenizer", say)) as meter:
         items = meter.counted((source, pair) for source in sources for pair in source.pairs)
         try:
-            report = fit_items(items, line_of, folder / "tokenizer.model", config.tokenizer, tags=tagged, seed=config.train.seed)
+            report = fit_items(
+                items, line_of, folder / "tokenizer.model", config.tokenizer, tags=tagged, marked=marked, seed=config.train.seed
+            )
         except TokenizerError:
             for name, tally in tallies.items():  # where nothing is left of a corpus, that is the reason
                 tally.require_pairs(name)
@@ -226,7 +232,6 @@ def training_data(config: Config, store: Store, tokenizers: Tokenizers, *, worke
         max_pieces=config.data.max_pieces,
         seed=config.train.seed,
     )
-    asked = [lang for corpus in config.data.train if (lang := tag_of(config, corpus))]
     return TrainingData(
         store,
         tokenizers,
@@ -234,11 +239,17 @@ def training_data(config: Config, store: Store, tokenizers: Tokenizers, *, worke
         budget=config.train.batch_tokens,
         seed=config.train.seed,
         augment=augment,
-        tags=[tokenizers.src.tag(lang) for lang in asked] or None,
+        prefixes=[prefix_of(corpus, config, tokenizers.src) for corpus in config.data.train],
         workers=workers,
         rank=ranks.rank,
         ranks=ranks.count,
     )
+
+
+def prefix_of(corpus: Corpus, config: Config, tokenizer: Tokenizer) -> tuple[int, ...]:
+    """The ids before each source of a training corpus: <bt> if it is synthetic, then the tag if there are tags."""
+    mark, lang = tokenizer.mark if corpus.synthetic else None, tag_of(config, corpus)
+    return (*(() if mark is None else (mark,)), *(() if lang is None else (tokenizer.tag(lang),)))
 
 
 def weighted(store: Store, config: Config) -> list[Span]:

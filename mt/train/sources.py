@@ -71,7 +71,7 @@ def check_sources(run: RunDir, cache: CacheDir) -> None:
 
 def facts_of(corpus: Corpus, config: Config, prints: dict[str, str]) -> dict[str, Any]:
     """All that decides what pairs, origins and names a corpus gives: two that agree in this are one. The folders do not count."""
-    settings = {name: value for name, value in corpus.model_dump(mode="json").items() if name != "weight"}
+    settings = {name: value for name, value in corpus.model_dump(mode="json").items() if name not in ("weight", "synthetic")}
     for name in type(corpus).model_fields:
         if isinstance(getattr(corpus, name), Path | list):
             del settings[name]

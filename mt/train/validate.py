@@ -56,8 +56,8 @@ class Validator:
         self.report = f"{name}: {len(self.pairs)} of {len(pairs)} pairs" + (
             f", the loss without {len(self.pairs) - len(whole)} that have an empty side" if len(whole) < len(self.pairs) else ""
         )
-        tag = None if self.to is None else tokenizers.src.tag(self.to)
-        self.batches = list(dev_batches(whole, tokenizers, budget=config.train.batch_tokens, tag=tag))
+        prefix = () if self.to is None else (tokenizers.src.tag(self.to),)
+        self.batches = list(dev_batches(whole, tokenizers, budget=config.train.batch_tokens, prefix=prefix))
 
     def __call__(self, loss: LossOfBatch) -> Validation:
         """Measure the model as it is now; it is in training mode again afterwards."""
@@ -115,13 +115,13 @@ class Validators:
         )
 
 
-def dev_batches(pairs: Sequence[Pair], tokenizers: Tokenizers, *, budget: int, tag: int | None = None) -> list[Batch]:
-    """Batches of the pairs, sorted by length; `tag` goes before each source."""
+def dev_batches(pairs: Sequence[Pair], tokenizers: Tokenizers, *, budget: int, prefix: tuple[int, ...] = ()) -> list[Batch]:
+    """Batches of the pairs, sorted by length; `prefix` goes before each source."""
     src_ids = tokenizers.src.encode_batch([pair.src for pair in pairs])
     tgt_ids = tokenizers.tgt.encode_batch([pair.tgt for pair in pairs])
-    examples = [Example(*whole, tag=tag) for whole in zip(pairs, src_ids, tgt_ids, strict=True)]
+    examples = [Example(*whole, prefix=prefix) for whole in zip(pairs, src_ids, tgt_ids, strict=True)]
     examples.sort(key=lambda example: (len(example.tgt_ids), len(example.src_ids)))
-    sizes_N2 = sizes(np.array([(len(example.src_ids), len(example.tgt_ids)) for example in examples]), tagged=tag is not None)
+    sizes_N2 = sizes(np.array([(len(example.src_ids), len(example.tgt_ids)) for example in examples]), before=len(prefix))
     return [collate([examples[i] for i in indices], tokenizers) for indices in cut(np.arange(len(examples)), sizes_N2, budget=budget)]
 
 

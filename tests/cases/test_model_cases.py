@@ -121,7 +121,7 @@ def test_47_accumulation() -> None:
 @pytest.mark.parametrize("width", [1, 4])
 def test_66_neighbours_in_the_batch_untrained_float64(width: int) -> None:
     sources = sentences(8, 5, 7, 5, 4, 8, 6, 8, 8, 8, 5, 8, 8, 6, 5, 7, 4, seed=5)
-    ids = cast("Tokenizer", SimpleNamespace(pad=PAD, unk=UNK, bos=BOS, eos=EOS, tags={}))
+    ids = cast("Tokenizer", SimpleNamespace(pad=PAD, unk=UNK, bos=BOS, eos=EOS, prefixes=()))
     engine = Engine(lively_transformer(), Tokenizers(ids, ids), device=torch.device("cpu"))
 
     def translate(batches: Sequence[Sequence[int]]) -> list[Hypothesis]:

@@ -81,6 +81,18 @@ def test_tags_can_be_left_out_though_that_is_doubted(read) -> None:
     assert warnings == ("x.yaml:6: data.tags: without them nothing tells the model which of 'de', 'fr' to translate to",)
 
 
+def test_synthetic_is_said_of_training_corpora_and_not_of_all(read, problems) -> None:
+    text = "data:\n  train:\n  - {src: a.en, tgt: a.de}\n  - {src: b.en, tgt: b.de, synthetic: true}\n  dev: {src: d.en, tgt: d.de}\n"
+    config, warnings = read(text, data=False)
+    assert ([corpus.synthetic for corpus in config.data.train], tags(config), warnings) == ([False, True], (), ())
+    (warning,) = read(text.replace("tgt: a.de", "tgt: a.de, synthetic: true"), data=False).warnings
+    assert warning.startswith(
+        "x.yaml:3: data.train.0.synthetic: so are all training corpora: without one that is not, the model never sees"
+    )
+    refused = "nobody marks what is to be translated; leave it out, it is for training corpora"
+    assert problems(text.replace("tgt: d.de", "tgt: d.de, synthetic: true"), data=False) == [f"x.yaml:5: data.dev.synthetic: {refused}"]
+
+
 def test_a_complete_config_stays_what_it_is(read, folder: Path) -> None:
     config = read(BOTH, data=False).config
     (folder / "again.yaml").write_text(dump(config), encoding="utf-8")

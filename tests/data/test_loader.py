@@ -312,7 +312,14 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> Store:
 def every_row(two: Store, *, size: int = 1, ranks: int = 1, epoch: int = 1, **settings: Any) -> Counter[tuple[str, tuple[int, ...], ...]]:
     """Origin, source and gold of each pair that the ranks see in an epoch, and how often; the second corpus comes twice."""
     spans = [replace(span, weight=weight) for span, weight in zip(two.spans, (1, 2), strict=True)]
-    given = {"noise": EVERYTHING, "sample": BpeDropout(bpe_dropout=0.3), "tags": [7, 9], "spans": spans, "max_pieces": 60, **settings}
+    given = {
+        "noise": EVERYTHING,
+        "sample": BpeDropout(bpe_dropout=0.3),
+        "prefixes": [(7,), (9,)],
+        "spans": spans,
+        "max_pieces": 60,
+        **settings,
+    }
     found = Counter[tuple[str, tuple[int, ...], ...]]()
     for rank in range(ranks):
         for micro in epoch_of(training_data(two, rank=rank, ranks=ranks, **given), size=size, epoch=epoch):
@@ -355,15 +362,39 @@ def test_a_pair_that_comes_twice_has_another_noise_each_time_and_in_each_epoch(t
 
 
 def test_each_corpus_has_its_tag_before_the_source(store: Store) -> None:
-    plain, tagged = sampled(store), sampled(store, tags=[7])
+    plain, tagged = sampled(store), sampled(store, prefixes=[(7,)])
     assert plain.keys() == tagged.keys()
     for origin, row in plain.items():
         assert unpadded(tagged[origin][0]) == [7, *unpadded(row[0])]
         assert tagged[origin][1:] == row[1:]
 
 
+@pytest.fixture(scope="module")
+def half_synthetic(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    """Two corpora of one kind of pairs."""
+    pairs = [Pair(source, toy.translation(source), f"{n}") for n, source in enumerate(toy.sentences(COUNT))]
+    path = tmp_path_factory.mktemp("half") / "train"
+    build_store(path, [Source("real", pairs[:50]), Source("made", pairs[50:])], toy.tokenizers(), max_pieces=None)
+    return Store(path)
+
+
+def test_a_prefix_counts_in_the_corpus_that_has_it(half_synthetic: Store) -> None:
+    data = training_data(half_synthetic, prefixes=[(7,), (5, 7)], budget=60)
+    found: dict[int, list[int]] = {0: [], 1: []}
+    for window in range(data.order.windows):
+        for number, batch in enumerate(data.order.batches(0, window)):
+            made = data.batch(Cursor(0, window, number))
+            assert len(batch) == 1 or max(made.src_BS.numel(), made.gold_BT.numel()) <= 60
+            for origin, row in zip(made.origins, made.src_BS.tolist(), strict=True):
+                found[int(origin) >= 50].append(row[:2] == [5, 7] if int(origin) >= 50 else row[0] == 7)
+    assert (len(found[0]), len(found[1])) == (50, COUNT - 50)
+    assert all(found[0] + found[1])
+    plain = training_data(half_synthetic, budget=60).order.measure().real
+    assert data.order.measure().real == plain + 50 + 2 * (COUNT - 50)
+
+
 def test_the_budget_counts_end_mark_and_tag(store: Store) -> None:
-    tagged = training_data(store, tags=[7], budget=60)
+    tagged = training_data(store, prefixes=[(7,)], budget=60)
     for window in range(tagged.order.windows):
         for number, batch in enumerate(tagged.order.batches(0, window)):
             made = tagged.batch(Cursor(0, window, number))

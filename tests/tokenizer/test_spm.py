@@ -23,7 +23,7 @@ from mt.tokenizer.spm import UNKNOWN, Tokenizer, Tokenizers
 
 WORDS = ["bako", "limu", "seda", "toru", "vani", "kelo", "mipo", "rasu", "dena", "fogi", "hulo", "jape", "nuri", "quvi", "ruso", "zofu"]
 ODD = "éßıﬁÅe\u0301 \u00ad\u200b\u00a0\u3000\u2009\ufeff\ufffd▅⁇你，नमस्ते\u2028\u0085\x0b\x1f\r\U0001f680❤\ufe0f<>/0x41\"'\\,&={"
-LITERALS = ["</s>", "<s>", "<unk>", "<pad>", "<0x41>", "<2de>"]
+LITERALS = ["</s>", "<s>", "<unk>", "<pad>", "<0x41>", "<2de>", "<bt>"]
 SYMBOLS = ["<ph1>", "{date}", "@"]
 
 
@@ -174,6 +174,21 @@ def test_tags_are_listed_in_the_order_they_were_declared(model: Tokenizer, tmp_p
     assert model.pieces([model.tags["de"], model.tags["fr"]]) == ["<2de>", "<2fr>"]
     fit(corpus(), tmp_path / "t.model", TokenizerConfig(vocab_size=200, symbols=["<2nl>"]), tags=["zh-Hant", "pt_BR"], seed=1)
     assert list(Tokenizer.load(tmp_path / "t.model").tags) == ["zh-Hant", "pt_BR"]
+
+
+def test_the_mark_of_synthetic_text_is_an_id_that_no_text_has(tmp_path: Path, model: Tokenizer) -> None:
+    assert model.mark is None
+    assert model.prefixes == (model.tag("de"), model.tag("fr"))
+    fit(corpus(), tmp_path / "t.model", TokenizerConfig(vocab_size=200), tags=["de"], marked=True, seed=1)
+    marked = Tokenizer.load(tmp_path / "t.model")
+    assert marked.mark is not None
+    assert (list(marked.tags), marked.prefixes) == (["de"], (marked.tag("de"), marked.mark))
+    assert marked.pieces([marked.mark]) == ["<bt>"]
+    ids = marked.encode("bako <bt> limu<bt>")
+    assert marked.mark not in ids
+    assert marked.decode([marked.mark, *ids]) == "bako <bt> limu<bt>"
+    with pytest.raises(TokenizerError, match="'<bt>' is the name of a special piece"):
+        fit(corpus(), tmp_path / "t.model", TokenizerConfig(vocab_size=200, symbols=["<bt>"]), marked=True, seed=1)
 
 
 @examples

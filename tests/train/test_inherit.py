@@ -109,6 +109,19 @@ def test_tags_that_the_other_run_has_not_are_refused(folder: Path, parent: RunDi
         start(child(folder, parent, *tagged))
 
 
+def test_a_mark_that_the_other_run_has_not_is_refused(folder: Path, parent: RunDir) -> None:
+    with pytest.raises(
+        ConfigError, match=r"train.init_from: .*run has no <bt> for the sources of train.src; leave synthetic out, or train"
+    ):
+        start(child(folder, parent, "data.train.0.synthetic=true"))
+
+
+def test_a_mark_that_the_other_run_has_need_not_be_used(folder: Path) -> None:
+    assert train(four_updates(folder, "data.train.0.synthetic=true")).code == 0
+    weights, _ = start(child(folder, RunDir(folder / "run")))
+    assert same(weights, read_weights(RunDir(folder / "run").find("best")))
+
+
 def test_a_tag_that_the_other_run_has_must_be_used(folder: Path) -> None:
     tagged = ("langs={src: en, tgt: de}", "data.tags=true")
     assert train(four_updates(folder, *tagged)).code == 0

@@ -16,8 +16,9 @@ from mt.data.store import Store
 from mt.errors import ConfigError, DataError, RunError
 from mt.rundir import RunDir
 from mt.train import inputs
-from mt.train.inputs import open_store, weighted
+from mt.train.inputs import open_store, training_data, weighted
 from mt.train.sources import facts_of, fingerprints
+from mt.translator import load_tokenizers
 from tests import toy
 from tests.runs import Done, differences, four_updates, journal, train
 from tests.runs import contents as contents_of
@@ -280,6 +281,27 @@ def test_duplicates_are_told_by_the_target_language_where_it_has_a_tag(folder: P
     assert len(open_store(tagged)) == 2 * 40
     with pytest.raises(DataError, match="fr: kept 0 of 40 pairs .40 duplicate"):
         run(folder, corpora, drop, "data.tags=false", name="untagged")
+
+
+@pytest.mark.parametrize("tags", ["false", "true"])
+def test_synthetic_sources_are_marked_before_the_tag(folder: Path, tags: str) -> None:
+    two = f"data.train=[{{src: {folder}/train.src, tgt: {folder}/train.trg}}, {{src: {folder}/valid.src, tgt: {folder}/valid.trg}}]"
+    settings = (two, "data.train.1.synthetic=true", "langs={src: en, tgt: de}", f"data.tags={tags}")
+    marked, done = run(folder, *settings)
+    tokenizers = load_tokenizers(marked, joint=True)
+    assert done.says(f"tokenizer.model: 120 pieces{', tags for de' if tags == 'true' else ''}, with <bt>")
+    tag = (tokenizers.src.tag("de"),) if tags == "true" else ()
+    data = training_data(config_of(folder, *settings), open_store(marked), tokenizers)
+    assert data.prefixes == [tag, (tokenizers.src.mark, *tag)]
+
+
+def test_a_pair_is_the_same_one_whether_it_is_marked_or_not(folder: Path) -> None:
+    two = f"data.train=[{{src: {folder}/train.src, tgt: {folder}/train.trg}}, {{src: {folder}/train.src, tgt: {folder}/train.trg}}]"
+    with pytest.raises(DataError, match="kept 0 of 40 pairs .40 duplicate"):
+        run(folder, two, "data.train.1.synthetic=true", "data.train.1.name=made", "data.filters.duplicates=exact")
+    config, marked = (config_of(folder, f"data.train.0.synthetic={synthetic}") for synthetic in ("false", "true"))
+    prints = fingerprints(config, CacheDir(folder / "cache"))
+    assert facts_of(config.data.train[0], config, prints) == facts_of(marked.data.train[0], marked, prints)
 
 
 def test_weights_and_temperature_are_those_of_the_run(folder: Path) -> None:
