@@ -167,10 +167,12 @@ class Translator:
         seed: int = 1,
         window: int = WINDOW,
         paused: Callable[[], bool] = lambda: False,
+        first_line: int = 1,
     ) -> Iterator[Translation]:
         """As `translate`, but in bounded memory: so many lines at a time are read, sorted by length, translated and given back in order.
 
-        Fewer where `paused`, which is asked after each line, says that the next one is not to be waited for.
+        Fewer where `paused`, which is asked after each line, says that the next one is not to be waited for. `first_line` is the number of
+        the first of the lines, where there were others before: what is sampled for a line is decided by its number.
         """
         if isinstance(lines, str):
             raise TypeError("lines is one string; give a list of them")
@@ -181,7 +183,6 @@ class Translator:
             raise DecodeError(f"batch-tokens {budget}: give a number from 1 to {MAX_BATCH_TOKENS}")
         if isinstance(search, Beam):
             budget = max(1, budget * WIDE // max(search.width, WIDE))
-        first_line = 1
         for chunk in windows(lines, window, paused):
             yield from self._window(chunk, search, target=target, budget=budget, seed=seed, first_line=first_line)
             first_line += len(chunk)

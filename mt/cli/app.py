@@ -26,7 +26,16 @@ from typing import Annotated, Any, NoReturn, TextIO
 import typer
 
 import mt
-from mt.cli import average_command, config_command, data_command, eval_command, train_command, translate_command
+from mt.cli import (
+    average_command,
+    backtranslate_command,
+    config_command,
+    data_command,
+    distill_command,
+    eval_command,
+    train_command,
+    translate_command,
+)
 from mt.cli.usage import Command
 from mt.errors import MTError
 from mt.files import NO_ROOM
@@ -49,6 +58,10 @@ app.command("train", cls=Command, short_help="Go from raw text to a trained run,
 app.command("translate", **POSITIONAL, short_help="Translate text with a run: N lines in, N lines out.")(translate_command.translate)
 app.command("eval", **POSITIONAL, short_help="Score a run or a file of translations: BLEU, chrF, TER.")(eval_command.eval_)
 app.command("average", short_help="Average the weights of checkpoints of a run.")(average_command.average)
+app.command("backtranslate", **POSITIONAL, short_help="Make sources for monolingual text: more pairs to train on.")(
+    backtranslate_command.backtranslate
+)
+app.command("distill", **POSITIONAL, short_help="Let a teacher translate what a student is trained on.")(distill_command.distill)
 app.add_typer(data_command.data_app, name="data")
 app.add_typer(config_command.config_app, name="config")
 

@@ -8,7 +8,7 @@ the run. Validation during training and `mt eval` call the same `score`. Metrics
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from statistics import mean
 from typing import Any, cast
@@ -142,6 +142,14 @@ def build_metric(key: str, *, lang: str | None, tokenize: str | None, lowercase:
             return TER(), []
         case _:
             raise ConfigError(f"no metric is called `{key}`; choose from {', '.join(METRICS)}")
+
+
+def closeness_by(key: str, *, lang: str | None) -> Callable[[str, str], float]:
+    """How close one line is to its reference: sacreBLEU's sentence score, `chrf`, or `bleu` with effective order."""
+    metric, _ = build_metric(key, lang=lang, tokenize=None, lowercase=False)
+    if isinstance(metric, BLEU):
+        metric.effective_order = True
+    return lambda hypothesis, reference: float(metric.sentence_score(hypothesis, [reference]).score)
 
 
 def _bleu(*, lang: str | None, tokenize: str | None, lowercase: bool) -> tuple[BLEU, list[str]]:

@@ -1,0 +1,91 @@
+"""`mt backtranslate`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mt.cli.streams import refuse_same
+from mt.cli.synthesis_options import (
+    BatchTokens,
+    BeamWidth,
+    Checkpoint,
+    Device,
+    MaxRatio,
+    MaxRepeats,
+    Output,
+    Precision,
+    To,
+    WhichWeights,
+    say,
+)
+from mt.cli.translate_command import refuse_contradictions
+from mt.errors import MTError
+from mt.rundir import RunDir
+
+
+def backtranslate(
+    context: typer.Context,
+    model: Annotated[Path, typer.Option(readable=False, metavar="RUN", help="Run of the reverse model: from your target language.")],
+    input_file: Annotated[
+        Path,
+        typer.Option("--input", readable=False, metavar="FILE", help="Text in your target language, a sentence a line, also compressed."),
+    ],
+    output_file: Output,
+    checkpoint: Checkpoint = "best",
+    to: To = None,
+    beam: BeamWidth = None,
+    sample: Annotated[bool, typer.Option("--sample", help="Draw at random instead of searching for the best.")] = False,
+    temperature: Annotated[float | None, typer.Option(metavar="T", help="Below 1 sharpens, above flattens; 0: greedy.")] = None,
+    top_k: Annotated[int | None, typer.Option(metavar="K", help="Sample from the K most probable tokens; 0: all.")] = None,
+    top_p: Annotated[float | None, typer.Option(metavar="P", help="Sample from the fewest tokens with this probability.")] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, metavar="S", help="Of --sample; what a line gets does not depend on its batch.  [default: 1]")
+    ] = None,
+    max_ratio: MaxRatio = 6.0,
+    max_repeats: MaxRepeats = 0.5,
+    batch_tokens: BatchTokens = None,
+    weights: WhichWeights = None,
+    precision: Precision = "fp32",
+    device: Device = "auto",
+) -> None:
+    """Translate text in your target language back, to have more pairs to train on: N lines in, N lines out, in order.
+
+    A translation that is empty, a copy, a loop, cut off or of a wild length becomes a blank line, which training leaves out; how many, and
+    why, is told. Killed at any time, the same command goes on where it was, and comes to the same.
+
+    Train on it with {src: back.en, tgt: mono.de, synthetic: true} among data.train.
+
+    Examples:
+
+    mt backtranslate --model runs/de-en --input mono.de --output back.en
+
+    mt backtranslate --model runs/de-en --input mono.de.gz --output back.en.gz --sample --top-k 10
+    """
+    if context.args:
+        raise MTError(f"{context.args[0]}: a file goes behind its option: --input {context.args[0]}")
+    sampling = {"--temperature": temperature, "--top-k": top_k, "--top-p": top_p, "--seed": seed}
+    refuse_contradictions(beam=beam, greedy=False, sample=sample, sampling=sampling, n_best=None)
+    refuse_same(output_file, input_file, *RunDir(model).entries())
+    from mt.decode.engine import Beam, Sampling
+    from mt.synthesize.produce import Job, load_model, produce
+    from mt.synthesize.unfinished import refuse_place
+
+    refuse_place(output_file)
+    translator, about = load_model(model, checkpoint, device=device, precision=precision, weights=weights)
+    search: Beam | Sampling = Beam.build(translator.config.decode, width=beam, n_best=1)
+    if sample:
+        search = Sampling(temperature=1.0 if temperature is None else temperature, top_k=top_k or 0, top_p=1.0 if top_p is None else top_p)
+    job = Job(
+        made="src",
+        given=input_file,
+        search=search,
+        to=to,
+        batch_tokens=batch_tokens,
+        seed=1 if seed is None else seed,
+        max_ratio=max_ratio,
+        max_repeats=max_repeats,
+    )
+    produce(job, output_file, translator, about, say=say)

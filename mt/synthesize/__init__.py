@@ -1,0 +1,1 @@
+"""Training text that a model makes: sources for monolingual text (back-translation), targets for a student (distillation)."""
