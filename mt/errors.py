@@ -8,6 +8,7 @@
      ├─ RunError         a run directory or checkpoint: missing, locked, changed, of another version
      ├─ TrainError       training that cannot go on
      └─ DecodeError      a search asked for what it cannot give
+         └─ TooLargeError   more than fits into memory
 
 Any other exception is a fault of this program and keeps its traceback.
 """
@@ -47,3 +48,7 @@ class TrainError(MTError):
 
 class DecodeError(MTError):
     """A search was asked for what it cannot give."""
+
+
+class TooLargeError(DecodeError):
+    """A search asked for more than fits into memory."""

@@ -52,7 +52,7 @@ def _training(config: Config) -> Iterator[tuple[Trail, str]]:
     if train.average.best and train.save_every and train.validation.every and train.save_every % train.validation.every:
         what = "no multiple of train.validation.every: checkpoints that are not validated have no score, and no part in average.best"
         yield ("train", "save_every"), what
-    if train.batch_tokens < longest + 1:
+    if train.batch_tokens != "auto" and train.batch_tokens < longest + 1:
         what = f"less than data.max_pieces {longest} and an end mark: a longer sentence is a batch by itself"
         yield ("train", "batch_tokens"), what
     if train.freeze and train.init_from is None:

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Discriminator, Field, Tag
 
 from mt.config.cleaning import AugmentConfig, FilterConfig
-from mt.config.stage import Contradiction, Count, Stage, clash, kind_tag
+from mt.config.stage import Auto, Contradiction, Count, Stage, auto_tag, clash, kind_tag
 
 Weight = Annotated[float, Field(ge=1e-3, le=1000)]
 
@@ -237,7 +237,7 @@ class DataConfig(Stage):
     """Put the target language, as in <2de>, before each source; auto: when the training corpora have several target languages."""
     cache: Path | None = None
     """Where prepared corpora are kept and found again; left out: `mt` in the user's cache folder."""
-    workers: Literal["auto"] | Annotated[int, Field(ge=0, le=64)] = "auto"
+    workers: Annotated[Auto | Annotated[int, Field(ge=0, le=64), Tag(kind_tag("number"))], Discriminator(auto_tag)] = "auto"
     """Processes that make batches beside the training process; auto: none on a CPU, two for a GPU."""
 
     def dev_sets(self) -> dict[str, Corpus]:

@@ -6,6 +6,16 @@ from collections.abc import Iterator
 
 from mt.config.schema import Config
 
+AUTO_TOKENS = 1024
+"""What `train.batch_tokens: auto` is elsewhere than on CUDA: small batches cost a CPU no more for each token, and make more updates."""
+
+
+def with_batch_tokens(config: Config, tokens: int) -> Config:
+    """The config with this number in place of `auto`."""
+    if config.train.batch_tokens != "auto":
+        return config
+    return config.model_copy(update={"train": config.train.model_copy(update={"batch_tokens": tokens})})
+
 
 def derive(config: Config, *, updates_per_epoch: int) -> Config:
     """The config with everything filled in that depends on the corpus."""
@@ -41,3 +51,5 @@ def left_out(config: Config) -> Iterator[str]:
     for key, (given, least, most) in found.items():
         if given is None and most is not None:
             yield f"{key}: {most}" if least == most else f"{key}: {least} to {most}, more for a larger corpus"
+    if config.train.batch_tokens == "auto":
+        yield f"train.batch_tokens: {AUTO_TOKENS}, on CUDA as many as fit"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, NamedTuple, Self
+from typing import Annotated, Literal, NamedTuple, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, Tag, model_validator
 from pydantic_core import PydanticCustomError
 
 Trail = tuple[str | int, ...]
@@ -46,8 +46,15 @@ MAX_BEAM = 10_000
 """Widest beam."""
 
 Fraction = Annotated[float, Field(ge=0.0, lt=1.0)]
+Auto = Annotated[Literal["auto"], Tag("\0auto")]
+"""To be put into a union with a number that has the tag `number`, told apart by `auto_tag`."""
 Count = Annotated[int, Field(ge=1, le=10**9)]
 """The bound, like that of each size, is beyond what anybody needs: a slip of the keyboard is told before memory is asked for."""
+
+
+def auto_tag(value: object) -> str:
+    """Which one of a setting that is a number or `auto`."""
+    return kind_tag("auto" if value == "auto" else "number")
 
 
 def kind_tag(kind: object) -> str:

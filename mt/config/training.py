@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag
 
-from mt.config.stage import MAX_BEAM, Contradiction, Count, Fraction, Stage, clash, kind_tag
+from mt.config.stage import MAX_BEAM, Auto, Contradiction, Count, Fraction, Stage, auto_tag, clash, kind_tag
 
 Frozen = Literal["encoder", "decoder", "embeddings"]
 
@@ -144,8 +144,9 @@ class TrainConfig(Stage):
     """Passes over the training data at which the run ends."""
     max_minutes: float | None = Field(default=None, gt=0)
     """Minutes of training at which the run ends; they add up over resumes."""
-    batch_tokens: int = Field(default=4096, ge=1, le=10**8)
-    """Rows × longest side, end mark and padding included, per device and micro-batch; a longer sentence is a batch by itself."""
+    batch_tokens: Annotated[Auto | Annotated[int, Field(ge=1, le=10**8), Tag(kind_tag("number"))], Discriminator(auto_tag)] = 4096
+    """Rows × longest side, end mark and padding included, per device and micro-batch; a longer sentence is a batch by itself.
+    auto: on CUDA the most that fits, up to 65536 and a hundredth of an epoch, found by trial; elsewhere 1024."""
     accumulate: int = Field(default=1, ge=1, le=100_000)
     """Micro-batches per update."""
     optimizer: OptimizerConfig = OptimizerConfig()
@@ -176,12 +177,20 @@ class TrainConfig(Stage):
     """Early stopping."""
     max_skipped: Count = 20
     """Non-finite updates in a row after which training stops."""
+    max_risen: int = Field(default=1000, ge=0, le=10**9)
+    """Updates in a row whose loss, smoothed over 100, is more than 1 above its lowest: after so many training stops; 0 never stops."""
     init_from: Path | None = None
     """Run directory whose best weights and tokenizer this run starts from (`--init-from`); its model settings must be the same."""
     freeze: list[Frozen] = []
     """Parts that stay as they are; with tied embeddings the output layer is one of them."""
     seed: int = Field(default=1, ge=0, lt=2**32)
     """Seed of everything random."""
+
+    @property
+    def budget(self) -> int:
+        """What batch_tokens is, or has come to; of a run that is prepared it is a number."""
+        assert isinstance(self.batch_tokens, int)
+        return self.batch_tokens
 
     def contradictions(self) -> Iterator[Contradiction]:
         """Curves need what they are made of, and an average needs its checkpoints."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -155,12 +156,29 @@ class Order:
     def measure(self, epoch: int = 0) -> Measure:
         """What an epoch comes to; of a long one, what some of its windows let expect. Others differ by a few batches as well."""
         count = real = padded = 0
-        some = np.unique(np.linspace(0, self.windows - 1, MEASURED).round().astype(int)).tolist()
+        some = self._measured()
         for window in some:
             for batch in self._batches(epoch, window):
                 sizes_B2 = self.sizes(batch)
                 count, real, padded = count + 1, real + int(sizes_B2.sum()), padded + len(batch) * int(sizes_B2.max(axis=0).sum())
         return Measure(*(round(number * self.windows / len(some)) for number in (count, real, padded)))
+
+    def largest(self, epoch: int = 0) -> list[Indices]:
+        """The batches of an epoch with most positions, most target positions and most attention, and the longest pair.
+
+        Of a long epoch those of some windows: others have none that are larger by much, as all have the same budget.
+        """
+        best: list[tuple[int, Indices]] = []
+        for window in self._measured():
+            for batch in self._batches(epoch, window):
+                rows, (src, tgt) = len(batch), self.sizes(batch).max(axis=0).tolist()
+                found = [(size, batch) for size in (rows * (src + tgt), rows * tgt, rows * max(src, tgt) ** 2)]
+                best = [max(pair, key=itemgetter(0)) for pair in zip(best or found, found, strict=True)]
+        return [*(batch for _, batch in best), np.array([self.lengths_N2.max(axis=1).argmax()])]
+
+    def _measured(self) -> list[int]:
+        found: list[int] = np.unique(np.linspace(0, self.windows - 1, MEASURED).round().astype(int)).tolist()
+        return found
 
     def cursors(self, start: Cursor) -> Iterator[tuple[Cursor, Cursor]]:
         """Endless: each batch from there on, and the one after it."""

@@ -16,7 +16,7 @@ from mt.decode.beam import beam_search, hypotheses_wanted
 from mt.decode.greedy import greedy_search
 from mt.decode.sample import refuse_settings, sample_search
 from mt.decode.step import Hypothesis, Step, Suppress
-from mt.errors import DecodeError
+from mt.errors import DecodeError, TooLargeError
 from mt.model.cache import DecoderCache
 from mt.model.device import is_out_of_memory
 from mt.model.transformer import Transformer
@@ -86,13 +86,13 @@ class ModelStep(Step[DecoderCache]):
 
 @contextmanager
 def enough_memory(rows: int) -> Iterator[None]:
-    """Turn what torch says of too little memory into a DecodeError."""
+    """Turn what torch says of too little memory into a TooLargeError."""
     try:
         yield
     except (MemoryError, RuntimeError) as error:
         if not is_out_of_memory(error):
             raise
-        raise DecodeError(f"too little memory for a batch of {rows} sentences: give a smaller --batch-tokens or --beam") from None
+        raise TooLargeError(f"too little memory for a batch of {rows} sentences: give a smaller --batch-tokens or --beam") from None
 
 
 class Engine:

@@ -9,7 +9,7 @@ import torch
 from mt.errors import ConfigError
 
 OUT_OF_MEMORY = re.compile("out of memory|can't allocate memory|not enough memory")
-"""What torch says; only for CUDA it has an exception of its own."""
+"""What torch says where it has no exception of its own for that, as on a CPU."""
 
 
 def choose_device(wanted: str) -> torch.device:
@@ -26,7 +26,9 @@ def choose_device(wanted: str) -> torch.device:
 
 def is_out_of_memory(error: Exception) -> bool:
     """Whether an error says that a device, or the machine, has too little memory."""
-    return isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and bool(OUT_OF_MEMORY.search(str(error))))
+    if isinstance(error, MemoryError | torch.OutOfMemoryError):
+        return True
+    return isinstance(error, RuntimeError) and bool(OUT_OF_MEMORY.search(str(error)))
 
 
 def multiplies_bf16(device: torch.device) -> bool:

@@ -7,6 +7,7 @@ from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from mt.config.derived import AUTO_TOKENS, with_batch_tokens
 from mt.config.load import load
 from mt.config.schema import Config
 from mt.data.cachedir import CacheDir
@@ -28,6 +29,9 @@ def data_of_config(path: Path, overrides: Sequence[str], *, say: Say) -> Trainin
     for warning in warnings:
         say(f"warning: {warning}")
     config = adopt(config, say=say)
+    if config.train.batch_tokens == "auto":
+        say(f"train.batch_tokens: auto, shown as {AUTO_TOKENS}; training on CUDA tries how many fit")
+        config = with_batch_tokens(config, AUTO_TOKENS)
     cache = CacheDir(config.data.cache)
     prints = fingerprints(config, cache)
     with TemporaryDirectory() as folder:
@@ -43,6 +47,7 @@ def data_of_run(path: Path, overrides: Sequence[str], *, say: Say) -> TrainingDa
     run = RunDir(path)
     run.require()
     frozen, config = load(run.config).config, load(run.config, overrides).config
+    config = with_batch_tokens(config, frozen.train.budget)
     tokenizers = load_tokenizers(run, joint=frozen.tokenizer.joint)
     refuse_other_pairs(config, frozen, run)
     store = find_store(frozen, run, CacheDir(config.data.cache), tokenizers, say=say)

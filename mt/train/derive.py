@@ -15,6 +15,7 @@ MAY_CHANGE = (
     "train.max_minutes",
     "train.save_every",
     "train.keep",
+    "train.max_risen",
     "train.validation.",
     "train.early_stopping.",
     "data.cache",
@@ -92,6 +93,7 @@ def same_run(config: Config, frozen: Config, run: RunDir) -> Config:
     train = config.train
     derived = frozen.train
     fills: dict[str, object] = {"precision": derived.precision if train.precision == "auto" else train.precision}
+    fills["batch_tokens"] = derived.batch_tokens if train.batch_tokens == "auto" else train.batch_tokens
     if train.max_updates is None and train.max_epochs is None and train.max_minutes is None:
         fills |= {limit: getattr(derived, limit) for limit in ("max_updates", "max_epochs", "max_minutes")}
     fills["init_from"] = train.init_from or derived.init_from

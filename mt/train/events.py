@@ -34,6 +34,8 @@ class Update:
     """Of which for its data."""
     skipped: bool = False
     """Loss or gradient was not finite; the weights are as they were."""
+    origins: tuple[str, ...] = ()
+    """Where the pairs of a skipped one come from, those of all ranks."""
 
 
 @dataclass(frozen=True)

@@ -236,7 +236,7 @@ def training_data(config: Config, store: Store, tokenizers: Tokenizers, *, worke
         store,
         tokenizers,
         spans=weighted(store, config),
-        budget=config.train.batch_tokens,
+        budget=config.train.budget,
         seed=config.train.seed,
         augment=augment,
         prefixes=[prefix_of(corpus, config, tokenizers.src) for corpus in config.data.train],

@@ -6,20 +6,24 @@ import math
 import time
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import torch
+from torch import Tensor
 from torch.nn.utils import clip_grad_norm_
 
 from mt.checkpoint import rotate
 from mt.config.schema import TrainConfig
 from mt.data.batches import Batch
 from mt.data.loader import TrainingData
-from mt.errors import DecodeError, TrainError
+from mt.errors import DecodeError, TooLargeError, TrainError
 from mt.files import sync
 from mt.formats.pairs import counted
 from mt.rundir import RunDir
+from mt.train.divergence import follow, refuse_broken_weights, refuse_divergence
 from mt.train.events import Ended, Event, Saved, Update, Validated
+from mt.train.memory import Shape, enough_memory
 from mt.train.monitor import naming
 from mt.train.optim import set_rate
 from mt.train.precision import autocast
@@ -30,9 +34,6 @@ from mt.train.validate import Validators, better
 
 INTERRUPTED = "interrupted"
 """The reason to end that is none to validate out of turn: the run goes on later."""
-
-CALMER = "Lower train.optimizer.lr, lengthen train.schedule.warmup, or set train.precision: fp32"
-"""The cure for numbers out of hand."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ def fit(
 ) -> Generator[Event]:
     """Train until a limit, patience or a signal ends the run; validates and saves on the way and at the end.
 
-    Raises TrainError after `max_skipped` non-finite updates in a row, naming the last good checkpoint.
+    Raises TrainError where numbers get out of hand (`divergence`), naming the last good checkpoint.
     """
     progress = state.progress
     began = time.perf_counter() - progress.seconds
@@ -70,8 +71,7 @@ def fit(
         progress.waited += waited
         yield event
         progress.seconds, signal = state.ranks.settle(progress.seconds, stop.signal)
-        if event.skipped:
-            refuse_endless_skipping(state, micro, cfg=cfg, run=run)
+        refuse_divergence(state, event, cfg=cfg, run=run)
 
         ended = reason_to_end(state, cfg, plan, Stop(signal))
         if signal:
@@ -103,11 +103,7 @@ def update(state: State, micro: Sequence[Batch], *, cfg: TrainConfig, lr: float,
     set_rate(state.optimizer, lr)
     for number, batch in enumerate(micro, start=1):
         batch = batch.to(state.device)
-        with state.ranks.exchange(state.shared, now=number == len(micro)):
-            with autocast(state.precision, state.device):
-                loss, _ = state.shared(batch.src_BS, batch.inputs_BT, batch.gold_BT)
-            state.scaler.scale(loss / share).backward()
-        total += loss.detach()
+        total += gradients(state, batch, share=share, last=number == len(micro), cfg=cfg)
     scale = state.scaler.get_scale()
     state.scaler.unscale_(state.optimizer)  # before the clip, never after
     norm = float(clip_grad_norm_(state.model.parameters(), cfg.clip_norm or math.inf))
@@ -118,7 +114,8 @@ def update(state: State, micro: Sequence[Batch], *, cfg: TrainConfig, lr: float,
         state.scaler.step(state.optimizer)
     state.scaler.update()
     state.optimizer.zero_grad()
-    count(state, finite=finite)
+    count(state, loss_per_token, finite=finite)
+    bad = () if finite else state.ranks.collect([origin for batch in micro for origin in batch.origins])
     return Update(
         update=state.progress.update,
         epoch=epoch,
@@ -132,10 +129,20 @@ def update(state: State, micro: Sequence[Batch], *, cfg: TrainConfig, lr: float,
         seconds=time.perf_counter() - start,
         waited=waited,
         skipped=not finite,
+        origins=tuple(chain.from_iterable(bad)),
     )
 
 
-def count(state: State, *, finite: bool) -> None:
+def gradients(state: State, batch: Batch, *, share: float, last: bool, cfg: TrainConfig) -> Tensor:
+    """Add the gradients of a micro-batch, those of its loss over `share`; the loss. Raises TrainError if memory does not suffice."""
+    with enough_memory(cfg, Shape.of(batch)), state.ranks.exchange(state.shared, now=last):
+        with autocast(state.precision, state.device):
+            loss: Tensor = state.shared(batch.src_BS, batch.inputs_BT, batch.gold_BT)[0]
+        state.scaler.scale(loss / share).backward()
+    return loss.detach()
+
+
+def count(state: State, loss: float, *, finite: bool) -> None:
     """Move the counters on after an update that was made, or skipped."""
     progress = state.progress
     if not finite:
@@ -145,6 +152,7 @@ def count(state: State, *, finite: bool) -> None:
     progress.update += 1
     progress.scores = {}
     progress.skipped_in_a_row = 0
+    follow(progress, loss)
     if state.ema:
         state.ema.update(state.model, updates=progress.update)
 
@@ -160,6 +168,9 @@ def validate(state: State, validator: Validators, *, cfg: TrainConfig, epoch: in
     try:
         with state.evaluated():
             found = state.ranks.first(lambda: validator(state.loss))
+    except TooLargeError as error:
+        cure = "lower decode.batch_tokens or train.validation.beam"
+        raise TrainError(f"validation at update {state.progress.update}: {error.args[0].split(':')[0]}; {cure}") from None
     except DecodeError as error:  # not a number where the update before was finite
         raise TrainError(f"validation at update {state.progress.update}: {error.args[0].split(';')[0]}; lower train.optimizer.lr") from None
     progress, metric = state.progress, cfg.early_stopping.metric
@@ -204,7 +215,8 @@ def write(state: State, run: RunDir, cfg: TrainConfig, generators: Sequence[Mapp
             sync(run.journal)
     path = state.save(run, generators)
     run.set_names(last=path, **({"best": path} if best else {}))
-    rotate(run, keep=cfg.keep, every=every, best=cfg.average.best, metric=cfg.early_stopping.metric)
+    if not state.progress.risen:  # else those from before may be wanted
+        rotate(run, keep=cfg.keep, every=every, best=cfg.average.best, metric=cfg.early_stopping.metric)
     return Saved(state.progress.update, path)
 
 
@@ -226,23 +238,3 @@ def patience_lost(state: State, cfg: TrainConfig) -> str | None:
     if not stopping.patience or state.progress.stale < stopping.patience:
         return None
     return f"{stopping.metric} no better for {stopping.patience} validations"
-
-
-def refuse_broken_weights(state: State, run: RunDir) -> None:
-    """Raise TrainError instead of saving weights that an update, itself of finite gradients, has thrown beyond what numbers hold."""
-    if not all(torch.isfinite(weights).all() for weights in state.model.parameters()):
-        raise TrainError(f"the weights are no longer finite after update {state.progress.update}; {last_good(run)}. {CALMER}")
-
-
-def last_good(run: RunDir) -> str:
-    """Where to go on from, for a message."""
-    last = run.names().get("last")
-    return f"the last good checkpoint is {last}" if last else "no checkpoint was written yet"
-
-
-def refuse_endless_skipping(state: State, micro: Sequence[Batch], *, cfg: TrainConfig, run: RunDir) -> None:
-    """Raise TrainError when nothing but non-finite updates has come for too long."""
-    if state.progress.skipped_in_a_row < cfg.max_skipped:
-        return
-    newest = next((f"the newest with {origin}" for batch in micro for origin in batch.origins), "the newest without pairs")
-    raise TrainError(f"{cfg.max_skipped} updates in a row had a non-finite loss or gradient ({newest}); {last_good(run)}. {CALMER}")

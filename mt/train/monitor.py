@@ -24,6 +24,8 @@ from mt.train.events import Ended, Event, Saved, Update, Validated
 
 LINE_EVERY = 30.0  # seconds between plain lines where there is no terminal
 RECENT = 50  # updates that the shown loss and speed are taken over
+NAMED = 5  # skipped updates whose pairs are shown
+SHOWN = 3  # pairs of each
 
 
 def speed(updates: Any) -> float:
@@ -42,6 +44,7 @@ class Console:
         self.stream = stream or sys.stderr
         self.total, self.minutes, self.seconds = total, minutes, seconds
         self.recent: deque[Update] = deque(maxlen=RECENT)
+        self.skipped = 0
         self.next_line = time.monotonic() + LINE_EVERY
         self.bar = tqdm(total=total, initial=done, unit="update", file=self.stream, disable=not self.stream.isatty(), dynamic_ncols=True)
 
@@ -71,7 +74,9 @@ class Console:
         """Move the bar, or print a line when it is time."""
         self.seconds += event.seconds
         if event.skipped:  # its loss is left out of the mean, being no number
-            self.say(f"update skipped after {event.update}: loss {event.loss:g}, gradient norm {event.norm:g}")
+            self.skipped += 1
+            why = cause(event) if self.skipped <= NAMED else "; its pairs are in the journal"
+            self.say(f"update skipped after {event.update}: loss {event.loss:g}, gradient norm {event.norm:g}{why}")
             return
         self.recent.append(event)
         loss = sum(u.loss * u.tokens for u in self.recent) / sum(u.tokens for u in self.recent)
@@ -96,6 +101,14 @@ class Console:
             tqdm.write(line, file=self.stream)
         else:
             print(line, file=self.stream, flush=True)
+
+
+def cause(event: Update) -> str:
+    """What may have made an update not finite: the loss scale, which begins too high by design, or one of its pairs."""
+    if math.isfinite(event.loss) and event.scale > 1:
+        return f"; the loss scale was {event.scale:g} and is halved"
+    more = f" and {len(event.origins) - SHOWN} more" if len(event.origins) > SHOWN else ""
+    return f"; one of its pairs? {', '.join(event.origins[:SHOWN])}{more}" if event.origins else ""
 
 
 def validation_line(event: Validated) -> str:
@@ -129,6 +142,8 @@ class Journal:
         if isinstance(event, Saved):
             return
         record = {"event": type(event).__name__.lower(), **asdict(event)}
+        if not record.get("origins", True):  # as of all updates but skipped ones
+            del record["origins"]
         with naming(self.path):
             self.file.write(json.dumps(finite(record), ensure_ascii=False, allow_nan=False) + "\n")
             self.file.flush()

@@ -12,13 +12,14 @@ from pathlib import Path
 import torch
 
 from mt.checkpoint import rotate
-from mt.config.derived import derive
+from mt.config.derived import AUTO_TOKENS, derive, with_batch_tokens
 from mt.config.load import dump, load
 from mt.config.schema import Config
 from mt.data.cachedir import CacheDir
 from mt.data.loader import TrainingData
 from mt.data.meter import Say
 from mt.data.plan import Measure
+from mt.data.store import Store
 from mt.errors import DataError, RunError
 from mt.files import write_atomic
 from mt.formats.pairs import Pair
@@ -37,6 +38,7 @@ from mt.train.precision import choose_precision
 from mt.train.recovery import newest_state, recover
 from mt.train.sources import check_files, check_sources, check_tests, read_dev, training_sources
 from mt.train.state import State
+from mt.train.trial import TRIED_ON, choose_batch_tokens
 from mt.train.validate import Validators
 from mt.translator import check_fingerprints, load_tokenizers
 
@@ -61,9 +63,10 @@ class Prepared:
         return updates_in(self.epoch, self.config, self.state.ranks)
 
 
-def prepare(config: Config, *, device: str, say: Say, ranks: Ranks = ALONE) -> Prepared:
+def prepare(config: Config, *, device: str, say: Say, ranks: Ranks = ALONE, room: int | None = None) -> Prepared:
     """Read and check all data, train the tokenizer and build the store, in a new run directory.
 
+    `room` are the free bytes of the device that has fewest, where there are several.
     Raises MTError for anything wrong with settings or data; then nothing of the run is left behind.
     """
     run = RunDir(run_path(config))
@@ -78,6 +81,7 @@ def prepare(config: Config, *, device: str, say: Say, ranks: Ranks = ALONE) -> P
         check_tests(config)
         tokenizers, store = make_inputs(config, run, say=say)
         config = config.model_copy(update={"train": config.train.model_copy(update={"precision": precision})})
+        config = with_batch_tokens(config, auto_tokens(config, run, tokenizers, store, device=where, room=room, say=say))
         data = training_data(config, store, tokenizers, workers=worker_count(config, where), ranks=ranks)
         epoch = data.order.measure()
         config = derive(config, updates_per_epoch=updates_in(epoch, config, ranks))
@@ -109,7 +113,8 @@ def resume(config: Config, *, device: str, say: Say, ranks: Ranks = ALONE) -> Pr
         say(f"{run.path}: goes on with {changed}")
     if recover(prepared.state, run, config.model, say=say):
         cfg = config.train
-        rotate(run, keep=cfg.keep, every=prepared.plan.save_every, best=cfg.average.best, metric=cfg.early_stopping.metric)
+        if not prepared.state.progress.risen:
+            rotate(run, keep=cfg.keep, every=prepared.plan.save_every, best=cfg.average.best, metric=cfg.early_stopping.metric)
     else:
         run.journal.unlink(missing_ok=True)
         shutil.rmtree(run.tensorboard, ignore_errors=True)
@@ -179,8 +184,15 @@ def assemble(
     ranks: Ranks,
     say: Say,
 ) -> Prepared:
-    """Model, optimiser and dev set, from the seed alone, or from the run that this one starts from: the same on all ranks."""
+    """Model, optimiser and dev set around the data."""
     check_directions(data, tokenizers)
+    state = build_state(config, run, tokenizers, device=device, ranks=ranks, say=say)
+    validator = Validators.build(dev, tokenizers, config=config, device=device) if dev else None
+    return Prepared(run, config, data, validator, state, make_plan(config, updates_in(epoch, config, ranks)), epoch)
+
+
+def build_state(config: Config, run: RunDir, tokenizers: Tokenizers, *, device: torch.device, ranks: Ranks, say: Say) -> State:
+    """Model and optimiser, from the seed alone, or from the run that this one starts from: the same on all ranks."""
     refuse_too_large(config, device, vocab=(tokenizers.src.size, tokenizers.tgt.size))
     torch.manual_seed(config.train.seed)
     model = Transformer.build(config.model, src_vocab=tokenizers.src.size, tgt_vocab=tokenizers.tgt.size, joint=tokenizers.joint)
@@ -195,9 +207,23 @@ def assemble(
         "model": config.model.model_dump(mode="json"),
         "micro_batches": config.train.accumulate * ranks.count,
     }
-    state = State(loss, config.train, precision=precision, device=device, origin=origin, ranks=ranks)
-    validator = Validators.build(dev, tokenizers, config=config, device=device) if dev else None
-    return Prepared(run, config, data, validator, state, make_plan(config, updates_in(epoch, config, ranks)), epoch)
+    return State(loss, config.train, precision=precision, device=device, origin=origin, ranks=ranks)
+
+
+def auto_tokens(
+    config: Config, run: RunDir, tokenizers: Tokenizers, store: Store, *, device: torch.device, room: int | None, say: Say
+) -> int:
+    """What train.batch_tokens is, or comes to if it is `auto`; then it is said."""
+    if config.train.batch_tokens != "auto":
+        return config.train.batch_tokens
+    if device.type in TRIED_ON:
+        state = build_state(config, run, tokenizers, device=device, ranks=ALONE, say=lambda _: None)
+        data_of = lambda tokens: training_data(with_batch_tokens(config, tokens), store, tokenizers)  # noqa: E731
+        found = choose_batch_tokens(state, data_of, cfg=config.train, room=room)
+    else:
+        found = AUTO_TOKENS
+    say(f"train.batch_tokens: auto is {found} here")
+    return found
 
 
 def check_directions(data: TrainingData, tokenizers: Tokenizers) -> None:

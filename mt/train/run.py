@@ -7,6 +7,7 @@ import shlex
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -20,13 +21,14 @@ from mt.evaluate.metrics import score
 from mt.files import write_atomic
 from mt.formats.pairs import counted
 from mt.formats.readers import read_held_out
+from mt.model.device import choose_device
 from mt.rundir import RunDir
 from mt.train.combine import average_at_the_end
 from mt.train.derive import longer
 from mt.train.events import Ended, Event
 from mt.train.forecast import Forecast
 from mt.train.loop import fit, patience_lost, reason_to_end
-from mt.train.memory import enough_memory
+from mt.train.memory import enough_memory, room_of
 from mt.train.monitor import Console, Journal, TensorBoard, naming
 from mt.train.parallel import ALONE, Ranks
 from mt.train.prepare import Prepared, join, prepare, run_path
@@ -34,6 +36,7 @@ from mt.train.prepare import resume as resume_run
 from mt.train.process import keep_freed_memory
 from mt.train.signals import Stop, stop_on
 from mt.train.state import Progress
+from mt.train.trial import try_largest
 from mt.translator import Translator
 
 
@@ -50,7 +53,7 @@ def train_run(config: Config, *, resume: bool, overwrite: bool, dry_run: bool, d
     if dry_run:
         return 0
     run = RunDir(run_path(config))
-    with claimed(run) if ranks.leads else nullcontext(), enough_memory(config.train.batch_tokens):
+    with claimed(run) if ranks.leads else nullcontext(), enough_memory(config.train):
         prepared = begin(config, run, resume=resume, overwrite=overwrite, device=device, ranks=ranks, say=say)
         describe(prepared, say=say)
         if why := finished(prepared):
@@ -79,14 +82,17 @@ def claimed(run: RunDir) -> Iterator[None]:
 
 def begin(config: Config, run: RunDir, *, resume: bool, overwrite: bool, device: str, ranks: Ranks, say: Say) -> Prepared:
     """A new run, or one that goes on: made ready by the first rank, then taken up by the others."""
-    prepared = None
+    prepared, room = None, None
+    if config.train.batch_tokens == "auto" and ranks.count > 1:
+        room = min((free for free in ranks.collect(room_of(ranks.place(choose_device(device)))) if free is not None), default=None)
     if ranks.leads:
         if run.is_whole() and not (resume or overwrite):
             raise RunError(f"{run.path}: there is a run here; go on with --resume, start over with --overwrite, or give another --run-dir")
         go_on = run.is_whole() and resume
         if resume and not go_on:  # from another folder, `runs/my` is another one
             say(f"{run.path}: there is no run to go on with yet, starting one")
-        prepared = (resume_run if go_on else prepare)(config, device=device, ranks=ranks, say=say)
+        make = resume_run if go_on else partial(prepare, room=room)
+        prepared = make(config, device=device, ranks=ranks, say=say)
     effective = ranks.first(lambda: prepared.config if prepared else config)
     return prepared or join(effective, device=device, ranks=ranks, say=say)
 
@@ -164,6 +170,7 @@ def train(prepared: Prepared, *, say: Say) -> int:
     if state.device.type == "cpu":
         keep_freed_memory()
     state.share()
+    try_largest(state, prepared.data, cfg=cfg, say=say)
     with (
         stop_on(signal.SIGINT, signal.SIGTERM, launched=state.ranks.count > 1) as stop,
         listening(prepared, say=say) if state.ranks.leads else nullcontext(()) as listeners,

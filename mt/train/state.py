@@ -38,6 +38,14 @@ class Progress:
     skipped: int = 0
     """Updates skipped, in all."""
     skipped_in_a_row: int = 0
+    smoothed: float | None = None
+    """The loss over the newest updates; None before the first."""
+    lowest: float | None = None
+    """The lowest that was; None before it can be told."""
+    risen: int = 0
+    """Updates in a row for which it has been far above that."""
+    calm: int = 0
+    """The newest update for which it was near that."""
     metric: str | None = None
     """What decided at the newest validation; None before the first."""
     best: float | None = None

@@ -57,7 +57,7 @@ class Validator:
             f", the loss without {len(self.pairs) - len(whole)} that have an empty side" if len(whole) < len(self.pairs) else ""
         )
         prefix = () if self.to is None else (tokenizers.src.tag(self.to),)
-        self.batches = list(dev_batches(whole, tokenizers, budget=config.train.batch_tokens, prefix=prefix))
+        self.batches = list(dev_batches(whole, tokenizers, budget=config.train.budget, prefix=prefix))
 
     def __call__(self, loss: LossOfBatch) -> Validation:
         """Measure the model as it is now; it is in training mode again afterwards."""

@@ -27,6 +27,10 @@ def test_what_is_known_is_a_number_and_what_is_not_a_range() -> None:
     }
 
 
+def test_auto_is_told_as_far_as_it_is_known_without_the_machine() -> None:
+    assert told(max_updates=400, batch_tokens="auto")["train.batch_tokens"] == "1024, on CUDA as many as fit"
+
+
 def test_what_is_given_is_not_told() -> None:
     assert told(max_updates=400, save_every=10, schedule={"warmup": 3}, validation={"every": 7}) == {}
     assert "train.max_updates" not in told(max_minutes=5.0)

@@ -21,6 +21,7 @@ from mt.errors import ConfigError
         ("tokenizer.vocab_size", "3000000000", 2_000_000),
         ("train.batch_tokens", "1e12", 100_000_000),
         ("train.accumulate", "1e9", 100_000),
+        ("data.workers", "100", 64),
         ("decode.beam", "1000000", 10_000),
         ("train.max_updates", "1e15", 1_000_000_000),
     ],

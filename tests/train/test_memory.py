@@ -6,10 +6,12 @@ import pytest
 import torch
 
 from mt.config.schema import Config
-from mt.errors import ConfigError, TrainError
+from mt.errors import ConfigError, TooLargeError, TrainError
 from mt.model.transformer import Transformer
 from mt.train import memory
+from mt.train.loop import update, validate
 from mt.train.memory import enough_memory, memory_of, refuse_too_large, size_of
+from tests.train import tiny
 
 CPU = torch.device("cpu")
 
@@ -45,12 +47,42 @@ def test_a_model_beyond_this_machine_is_refused_without_being_made() -> None:
 
 
 def test_a_batch_beyond_this_machine_is_one_line() -> None:
-    with pytest.raises(TrainError, match=r"out of memory; lower train.batch_tokens .4096."), enough_memory(4096):
+    needed = r"^out of memory, 4194304.00 GiB more were needed; lower train.batch_tokens .4096. and raise train.accumulate .1. by the same"
+    with pytest.raises(TrainError, match=needed), enough_memory(tiny.cfg()):
         torch.empty(2**50)
-    with pytest.raises(TrainError, match="out of memory"), enough_memory(4096):
+    with pytest.raises(TrainError, match=r"^out of memory; lower train.batch_tokens .4096."), enough_memory(tiny.cfg()):
         raise MemoryError
 
 
+CUDA = (
+    "CUDA out of memory. Tried to allocate 2.44 GiB. GPU 0 has a total capacity of 15.77 GiB of which 312.00 MiB is free. "
+    "Process 7 has 15.00 GiB memory in use."
+)
+
+
+def test_of_a_batch_that_is_too_large_the_message_tells_its_shape_and_how_far_over_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    state = tiny.state()
+
+    def full(*_: object) -> None:
+        raise torch.OutOfMemoryError(CUDA)
+
+    monkeypatch.setattr(state.loss, "forward", full)
+    told = r"^out of memory with a batch of 3 × 9 × 9 .rows × source × target., 2.44 GiB more were needed and 312.00 MiB were free; "
+    with pytest.raises(TrainError, match=told + r"lower train.batch_tokens .70. and raise train.accumulate .2. .*gradient_checkpointing"):
+        update(state, [tiny.batch(8, 1, 3)], cfg=tiny.cfg(batch_tokens=70, accumulate=2), lr=1e-3, epoch=0, start=0.0)
+    with pytest.raises(TrainError, match="with a batch of 1 × 9 × 9 .*; that is one pair: set model.gradient_checkpointing"):
+        update(state, [tiny.batch(8)], cfg=tiny.cfg(), lr=1e-3, epoch=0, start=0.0)
+
+
+def test_memory_that_runs_out_while_validating_is_not_taken_for_numbers_out_of_hand() -> None:
+    def full(_: object) -> None:
+        raise TooLargeError("too little memory for a batch of 7 sentences: give a smaller --batch-tokens or --beam")
+
+    told = "^validation at update 0: too little memory for a batch of 7 sentences; lower decode.batch_tokens or train.validation.beam$"
+    with pytest.raises(TrainError, match=told):
+        validate(tiny.state(), full, cfg=tiny.cfg(), epoch=0)  # type: ignore[arg-type]
+
+
 def test_any_other_error_stays_what_it_is() -> None:
-    with pytest.raises(RuntimeError, match="shape"), enough_memory(4096):
+    with pytest.raises(RuntimeError, match="shape"), enough_memory(tiny.cfg()):
         torch.ones(2).view(3)
