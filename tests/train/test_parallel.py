@@ -205,7 +205,7 @@ def test_what_ranks_say_to_each_other(tmp_path: Path) -> None:
     assert first["norm"] == second["norm"] == "the ranks no longer have the same gradient, its norm is 1.0, 2.0"
     assert first["weights"] == second["weights"] == "the weights of rank 1 are no longer those of rank 0"
     assert first["seeded"] != second["seeded"]
-    assert "rank 1: the end" in said
+    assert "rank 1: out of memory, 1.00 GiB more were needed; lower train.batch_tokens (4096)" in said
     assert "lost" not in said  # rank 0 has noticed, and knows that it has been told
 
 

@@ -1,4 +1,4 @@
-"""Run by two ranks: what each finds is written to its own file, then the second fails while the first waits for it."""
+"""Run by two ranks: what each finds is written to its own file, then the second runs out of memory while the first waits for it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from pathlib import Path
 import torch
 from torch import nn
 
+from mt.config.schema import TrainConfig
 from mt.errors import MTError, TrainError
+from mt.train.memory import enough_memory
 from mt.train.parallel import Ranks, started
 
 
@@ -47,7 +49,8 @@ def main(folder: Path) -> None:
         }
         (folder / f"{ranks.rank}.json").write_text(json.dumps(found))
         if ranks.rank:
-            raise TrainError("the end")
+            with enough_memory(TrainConfig()):
+                raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 1.00 GiB.")
         ranks.collect("nobody is there")
 
 
