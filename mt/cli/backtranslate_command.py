@@ -19,6 +19,7 @@ from mt.cli.synthesis_options import (
     Precision,
     To,
     WhichWeights,
+    refuse_limits,
     say,
 )
 from mt.cli.translate_command import refuse_contradictions
@@ -68,6 +69,7 @@ def backtranslate(
         raise MTError(f"{context.args[0]}: a file goes behind its option: --input {context.args[0]}")
     sampling = {"--temperature": temperature, "--top-k": top_k, "--top-p": top_p, "--seed": seed}
     refuse_contradictions(beam=beam, greedy=False, sample=sample, sampling=sampling, n_best=None)
+    refuse_limits(max_ratio=max_ratio, max_repeats=max_repeats)
     refuse_same(output_file, input_file, *RunDir(model).entries())
     from mt.decode.engine import Beam, Sampling
     from mt.synthesize.produce import Job, load_model, produce

@@ -19,6 +19,7 @@ from mt.cli.synthesis_options import (
     Precision,
     To,
     WhichWeights,
+    refuse_limits,
     say,
 )
 from mt.errors import MTError
@@ -63,6 +64,7 @@ def distill(
     given = {"--n-best": n_best, "--metric": metric}
     if not tgt and (alone := [name for name, value in given.items() if value]):
         raise MTError(f"{alone[0]} goes with --tgt, by which one of several translations is chosen: add it")
+    refuse_limits(max_ratio=max_ratio, max_repeats=max_repeats)
     refuse_same(output_file, src, *([tgt] if tgt else []), *RunDir(model).entries())
     from mt.decode.engine import Beam
     from mt.synthesize.produce import Job, load_model, produce

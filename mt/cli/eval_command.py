@@ -58,7 +58,7 @@ def eval_(
     ] = None,
     test: Annotated[list[str] | None, typer.Option(metavar="NAME:SRC:REF", help="A further test set for --model; can be repeated.")] = None,
     metrics: Annotated[str, typer.Option(metavar="LIST", help="Which scores, separated by commas.")] = "bleu,chrf,ter",
-    checkpoint: Annotated[str | None, typer.Option(metavar="best|last|STEP", help="Checkpoint of --model.  [default: best]")] = None,
+    checkpoint: Annotated[str | None, typer.Option(metavar="best|last|STEP|NAME", help="Checkpoint of --model.  [default: best]")] = None,
     to: Annotated[str | None, typer.Option(metavar="LANG", help="What --model translates to, where it has several languages.")] = None,
     beam: Annotated[int | None, typer.Option(min=1, metavar="N", help="Beam width; 1 is greedy.  [default: the run's]")] = None,
     precision: Annotated[Literal["fp32", "bf16", "fp16"] | None, typer.Option(help="Arithmetic of --model.  [default: fp32]")] = None,

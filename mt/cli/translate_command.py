@@ -34,7 +34,9 @@ class Format(StrEnum):
 def translate(
     context: typer.Context,
     model: Annotated[Path, typer.Option(readable=False, metavar="RUN", help="Run directory that `mt train` wrote.")],
-    checkpoint: Annotated[str, typer.Option(metavar="best|last|STEP", help="Which of the run's checkpoints.")] = "best",
+    checkpoint: Annotated[
+        str, typer.Option(metavar="best|last|STEP|NAME", help="Which of the run's checkpoints; NAME: an average.")
+    ] = "best",
     to: Annotated[str | None, typer.Option(metavar="LANG", help="Target language, for a model that has several.")] = None,
     input_file: Annotated[
         Path, typer.Option("--input", readable=False, metavar="FILE", help="Text or document, also compressed; - is stdin.")
