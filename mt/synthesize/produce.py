@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from itertools import islice
@@ -13,6 +13,8 @@ from mt.checkpoint import Weights, weights_file
 from mt.clean.filters import TextFilters
 from mt.clean.tally import Tally
 from mt.config.cleaning import FilterConfig
+from mt.config.directions import sources
+from mt.config.languages import differs, language, quoted
 from mt.data.meter import Meter, Say
 from mt.decode.engine import Beam, Sampling
 from mt.errors import DataError
@@ -88,7 +90,10 @@ def produce(job: Job, output: Path, translator: Translator, model: str, *, say: 
     """
     refuse_inputs(job)
     reason = TextFilters(FilterConfig(copies=True, max_ratio=job.max_ratio, max_repeats=job.max_repeats), None)
-    choose = chooser(job, lang=translator.target(job.to).lang)
+    target = translator.target(job.to).lang
+    choose = chooser(job, lang=target)
+    if stranger := wrong_language(job, sources(translator.config, to=target)):
+        say(f"warning: {stranger}")
     with (
         unfinished(output, job.settings(translator, model)) as work,
         closing(Meter("translating", say)) as meter,
@@ -130,6 +135,15 @@ def told_if_interrupted(work: Unfinished, *, say: Say) -> Iterator[None]:
     except (KeyboardInterrupt, SystemExit):
         say(f"{work.output}: {counted(work.lines, 'line')} done; the same command goes on from there")
         raise
+
+
+def wrong_language(job: Job, known: Collection[str]) -> str | None:
+    """What is wrong where the file, by its name, is in another language than those that the model translates from."""
+    code = language(job.given.name)
+    if not code or not differs(code, known):
+        return None
+    which = "the reverse model, which translates from the language of your text" if job.made == "src" else "the right model"
+    return f"by its name {job.given} is in {code!r}, but the model translates from {quoted(known)}: is it {which}?"
 
 
 def rows_of(job: Job) -> Iterator[tuple[str, str]]:

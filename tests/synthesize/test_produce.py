@@ -20,7 +20,7 @@ from mt.decode.engine import Beam, Sampling
 from mt.decode.step import Hypothesis
 from mt.rundir import RunDir
 from mt.synthesize import produce as module
-from mt.synthesize.produce import Job, chooser, produce
+from mt.synthesize.produce import Job, chooser, produce, wrong_language
 from mt.synthesize.unfinished import beside
 from mt.translator import Translation, Translator
 from tests import toy
@@ -137,6 +137,15 @@ def test_who_interrupts_it_is_told_how_to_go_on(translator: Translator, given: P
     with pytest.raises(KeyboardInterrupt):
         produce(Job("src", given, Beam(width=1)), given.with_name("out"), translator, "m", say=told.append)
     assert told == [f"{given.with_name('out')}: 21 lines done; the same command goes on from there"]
+
+
+def test_text_in_another_language_than_the_model_reads_is_doubted() -> None:
+    assert wrong_language(Job("src", Path("mono.de"), Beam()), ("de", "fr")) is None
+    assert wrong_language(Job("src", Path("mono.txt.gz"), Beam()), ("de",)) is None
+    assert wrong_language(Job("src", Path("mono.de"), Beam()), ()) is None
+    found = [wrong_language(Job(side, Path("x.de.gz"), Beam()), ("en",)) for side in ("src", "tgt")]  # type: ignore[arg-type]
+    said = "by its name x.de.gz is in 'de', but the model translates from 'en': is it the"
+    assert found == [f"{said} reverse model, which translates from the language of your text?", f"{said} right model?"]
 
 
 def test_nearest_to_the_reference_by_the_sentence_score() -> None:
