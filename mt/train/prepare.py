@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import shutil
 import socket
 from collections.abc import Iterator
@@ -220,6 +221,8 @@ def auto_tokens(
         state = build_state(config, run, tokenizers, device=device, ranks=ALONE, say=lambda _: None)
         data_of = lambda tokens: training_data(with_batch_tokens(config, tokens), store, tokenizers)  # noqa: E731
         found = choose_batch_tokens(state, data_of, cfg=config.train, room=room)
+        del state
+        gc.collect()  # another one takes its place
     else:
         found = AUTO_TOKENS
     say(f"train.batch_tokens: auto is {found} here")

@@ -14,7 +14,7 @@ from mt.data.loader import TrainingData
 from mt.data.meter import Say
 from mt.errors import TrainError
 from mt.train.loop import gradients
-from mt.train.memory import Shape, memory_of
+from mt.train.memory import Shape, enough_memory, memory_of
 from mt.train.state import State
 
 TRIED_ON = {"cuda"}
@@ -53,7 +53,8 @@ def shape_of(data: TrainingData, draws: Indices) -> Shape:
 def try_out(state: State, shapes: Sequence[Shape], *, cfg: TrainConfig) -> None:
     """Go forward and back through batches of these shapes, and leave everything as it was. Raises TrainError if one does not fit."""
     trained = [p for p in state.model.parameters() if p.requires_grad]
-    waiting = [] if state.optimizer.state else [torch.empty_like(p) for p in trained for _ in range(MOMENTS)]
+    with enough_memory(cfg):
+        waiting = [] if state.optimizer.state else [torch.empty_like(p) for p in trained for _ in range(MOMENTS)]
     try:
         with torch.random.fork_rng(devices=[state.device] if state.device.type == "cuda" else []):
             for shape in shapes:
@@ -74,6 +75,8 @@ def try_largest(state: State, data: TrainingData, *, cfg: TrainConfig, say: Say)
     if state.device.type not in TRIED_ON:
         return
     shapes = largest(data)
+    if state.device.type == "cuda":
+        torch.cuda.reset_peak_memory_stats(state.device)
     try_out(state, shapes, cfg=cfg)
     if state.device.type == "cuda":
         taken, there = torch.cuda.max_memory_allocated(state.device), memory_of(state.device) or 0
