@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Callable
+from typing import Any
 
+import pytest
 from hypothesis import settings
 
 HUB_CACHE = tempfile.TemporaryDirectory(prefix="mt-tests-hub-")  # removed with the process
@@ -18,3 +21,20 @@ os.environ["XDG_CACHE_HOME"] = CACHE.name
 
 settings.register_profile("mt", settings(), deadline=None)
 settings.load_profile("mt")
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What is made, rather than found."""
+    from mt.train import inputs  # not before the environment above
+
+    found: list[str] = []
+    for name in ("make_store", "make_tokenizer"):
+        work: Callable[..., None] = getattr(inputs, name)
+
+        def noting(*args: Any, name: str = name, work: Callable[..., None] = work, **kwargs: Any) -> None:
+            found.append(name.removeprefix("make_"))
+            work(*args, **kwargs)
+
+        monkeypatch.setattr(inputs, name, noting)
+    return found

@@ -14,8 +14,8 @@ from mt.config.load import load
 from mt.data.plan import Cursor
 from mt.train.prepare import Prepared, prepare
 from tests import toy
-from tests.preparing import CORPORA, COUNT, data, sets, short, write_all
-from tests.runs import Silent, train, tree
+from tests.preparing import CORPORA, COUNT, data, sets, short
+from tests.runs import train, tree
 from tests.translating import Ended, mt
 
 NOISE = (
@@ -62,15 +62,6 @@ def seen(prepared: Prepared, *, epoch: int, count: int) -> list[Shown]:
         if len(found) >= count or after.epoch >= epoch:
             groups.close()
     return found[:count]
-
-
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A corpus with its settings, an empty cache, and no console."""
-    write_all(tmp_path)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("mt.train.run.Console", lambda **_: Silent())
-    return tmp_path
 
 
 def show(folder: Path, *words: str | Path, overrides: tuple[str, ...] = ()) -> Ended:

@@ -11,38 +11,12 @@ import time
 from collections.abc import Callable, Iterator
 from itertools import takewhile
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from mt.config.load import load
-from mt.train import inputs
-from tests.preparing import CORPORA, COUNT, data, sets, short, write_all
-from tests.runs import Silent, train, tree
-
-
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A corpus with its settings, an empty cache, and no console."""
-    write_all(tmp_path)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("mt.train.run.Console", lambda **_: Silent())
-    return tmp_path
-
-
-@pytest.fixture
-def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What is made, rather than found."""
-    found: list[str] = []
-    for name in ("make_store", "make_tokenizer"):
-        work: Callable[..., None] = getattr(inputs, name)
-
-        def noting(*args: Any, name: str = name, work: Callable[..., None] = work, **kwargs: Any) -> None:
-            found.append(name.removeprefix("make_"))
-            work(*args, **kwargs)
-
-        monkeypatch.setattr(inputs, name, noting)
-    return found
+from tests.preparing import CORPORA, COUNT, data, sets, short
+from tests.runs import train, tree
 
 
 @pytest.mark.parametrize("overrides", [(), CORPORA, ("tokenizer.joint=false",)], ids=["one", "tags", "two tokenizers"])

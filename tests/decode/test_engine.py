@@ -20,7 +20,7 @@ from mt.tokenizer.spm import Tokenizer, Tokenizers
 from tests.model.untrained import BOS, EOS, PAD, UNK, batch, lively_transformer, sentences
 
 CPU = torch.device("cpu")
-IDS = cast("Tokenizer", SimpleNamespace(pad=PAD, unk=UNK, bos=BOS, eos=EOS, tags={}))  # an engine needs no more of it
+IDS = cast("Tokenizer", SimpleNamespace(pad=PAD, unk=UNK, bos=BOS, eos=EOS, prefixes=()))  # an engine needs no more of it
 SOURCES = sentences(3, 1, 8, 2, 5, 5, 13, 4, 7, 1, 6, seed=3)
 SETTINGS = pytest.mark.parametrize(
     "settings",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -38,21 +37,6 @@ def run(folder: Path, *overrides: str, name: str = "run", **flags: Any) -> tuple
     path = folder / name
     short = ("data.dev=none", "train.max_updates=2", f"run_dir={path}", f"data.cache={folder / 'cache'}")
     return RunDir(path), train(four_updates(folder, *short, *overrides), **flags)
-
-
-@pytest.fixture
-def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What is made, rather than found."""
-    found: list[str] = []
-    for name in ("make_store", "make_tokenizer"):
-        work: Callable[..., None] = getattr(inputs, name)
-
-        def noting(*args: Any, name: str = name, work: Callable[..., None] = work, **kwargs: Any) -> None:
-            found.append(name.removeprefix("make_"))
-            work(*args, **kwargs)
-
-        monkeypatch.setattr(inputs, name, noting)
-    return found
 
 
 # ── found again ─────────────────────────────────────────────────────────────────────────────────────────────────────
