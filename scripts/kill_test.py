@@ -2,6 +2,7 @@
 """Kills a small training run at random moments, goes on with the same command, and compares what it comes to with a run left alone.
 
     scripts/kill_test.py --kills 100 --seed 1
+    scripts/kill_test.py --kills 20 --kind "SIGKILL at a save"
 
 Every start is a fork of this process, which has all that is heavy imported, and runs the real command line. A run goes on until it ends;
 then its checkpoints, scores and journal are compared, to the last bit, and the next one begins. A difference makes the exit code 1.
@@ -24,7 +25,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from multiprocessing import forkserver
 from pathlib import Path
@@ -71,6 +72,7 @@ HANGS = 120.0  # seconds after which a process is given up
 CODES = {
     "SIGKILL": (-9,),
     "SIGKILL at a file": (-9,),
+    "SIGKILL at a save": (-9,),
     "SIGTERM": (143,),
     "SIGINT": (130,),
     "SIGINT twice": (130,),
@@ -175,6 +177,9 @@ def strike(kind: str, folder: Path, *, lasts: float, sizes: list[int], rng: rand
         number = rng.randint(1, rng.choice((20, 150)))  # the first ones are those of preparing
         die = at_change(number, lambda: os.kill(os.getpid(), signal.SIGKILL), folder, within=folder)
         code = start(folder, workers=workers, first=die).wait(HANGS)
+    elif kind == "SIGKILL at a save":
+        die = at_change(rng.randint(1, 40), lambda: os.kill(os.getpid(), signal.SIGKILL), folder, within=within)
+        code = start(folder, workers=workers, first=die).wait(HANGS)
     elif kind == "error of the disk":
         code = start(folder, workers=workers, first=at_change(rng.randint(1, 80), fail, folder, within=within)).wait(HANGS)
     elif kind == "full disk":
@@ -212,7 +217,7 @@ def complaints(kind: str, code: int | None, folder: Path) -> list[str]:
     return [f"after {kind}: {what}" for what in wrong]
 
 
-def kill_again_and_again(folder: Path, *, kills: int, seed: int) -> tuple[Counter[tuple[str, str]], list[str]]:
+def kill_again_and_again(folder: Path, *, kills: int, seed: int, kinds: Sequence[str]) -> tuple[Counter[tuple[str, str]], list[str]]:
     """How many kills there were, by kind and phase, and what they changed."""
     rng = random.Random(seed)
     toy.write_corpus(folder, train=120, dev=3, test=3)
@@ -231,7 +236,7 @@ def kill_again_and_again(folder: Path, *, kills: int, seed: int) -> tuple[Counte
         trial.mkdir()
         story, code = [], None
         while code != 0 and not wrong:
-            deck = deck or rng.sample(list(CODES), len(CODES))
+            deck = deck or rng.sample(kinds, len(kinds))
             began = time.monotonic()
             kind = deck.pop() if table.total() < kills else "none"
             if kind == "none":
@@ -266,6 +271,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--kind", choices=CODES, help="the one way to end it, left out: all in turn")
     args = parser.parse_args()
     for heavy in HEAVY:
         importlib.import_module(heavy)
@@ -274,7 +280,7 @@ def main() -> None:
     with signals_later():
         forkserver.ensure_running()
     folder = Path(tempfile.mkdtemp(prefix="kills-"))
-    table, wrong = kill_again_and_again(folder, kills=args.kills, seed=args.seed)
+    table, wrong = kill_again_and_again(folder, kills=args.kills, seed=args.seed, kinds=[args.kind] if args.kind else list(CODES))
     show(table)
     print(*wrong, sep="\n")
     print(f"what is left of it: {folder}" if wrong else "no difference")

@@ -1,10 +1,13 @@
-"""Training runs within the test's own process, and what is left of them, to be compared."""
+"""Training runs, within the test's own process or by torchrun, and what is left of them, to be compared."""
 
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -58,6 +61,18 @@ def mt(*words: str | Path, capsys: pytest.CaptureFixture[str]) -> Done:
     code = end.value.code
     assert isinstance(code, int)
     return Done(code, capsys.readouterr().err.splitlines())
+
+
+@contextmanager
+def torchrun(*words: str | Path) -> Iterator[subprocess.Popen[str]]:
+    """Two ranks on this machine; they end with the test."""
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", *map(str, words)]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "", "PYTHONPATH": str(Path.cwd())}
+    with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8", env=environment) as process:
+        try:
+            yield process
+        finally:
+            process.terminate()
 
 
 class Silent:

@@ -1,17 +1,21 @@
-"""One trained toy model for all cases that need one: about 20 seconds of a core, once."""
+"""One trained toy model for all cases that need one: about 20 seconds of a core, once; and runs that learn nothing."""
 
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 import pytest
 
 from mt.rundir import RunDir
 from mt.translator import Translator
 from tests import toy
+from tests.preparing import sets
 from tests.runs import train
+from tests.translating import Ended, mt
 
 FOREIGN = {"mäka": "grän", "søto": "漢字"}
 """Words of the toy language beside those of tests/toy.py; their letters are in no eight-bit code page together."""
@@ -27,6 +31,12 @@ def sentences(count: int, *, seed: int) -> list[str]:
     """Sentences of one to six words and a full stop."""
     rng, words = random.Random(seed), [*toy.lexicon(), *FOREIGN]
     return [" ".join([*rng.choices(words, k=rng.randint(1, 6)), "."]) for _ in range(count)]
+
+
+def tiny_run(folder: Path, *changes: str, name: str = "run", more: Sequence[str | Path] = ()) -> Ended:
+    """What comes of `mt train` on the corpus in a folder: two updates of a tiny model, unless the changes say otherwise."""
+    tiny = (*toy.TINY, "train.max_updates=2", "data.dev=none", f"data.cache={folder / 'cache'}", *changes)
+    return mt("train", "--config", toy.config_file(folder), "--run-dir", folder / name, "--device", "cpu", *sets(tiny), *more)
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,8 +22,9 @@ from mt.rundir import RunDir
 from mt.train.inputs import open_store
 from mt.translator import load_tokenizers
 from tests import toy
+from tests.cases.conftest import tiny_run
 from tests.preparing import sets
-from tests.runs import journal
+from tests.runs import contents, differences, journal
 from tests.translating import Ended, mt
 
 
@@ -195,6 +197,16 @@ def test_13_tsv_quotes(tmp_path: Path) -> None:
         table = tmp_path / "pairs.tsv"
         table.write_text("".join(f"{src}\t{tgt}\n" for src, tgt in rows), encoding="utf-8")
         assert texts(TsvFile(tsv=table)) == rows
+        folder = tmp_path / f"{len(rows)}"
+        folder.mkdir()
+        table.rename(folder / "pairs.tsv")
+        done = trained(folder, train="{tsv: pairs.tsv}")
+        assert done.code == 0
+        assert f"pairs.tsv: kept {len(rows)} of {len(rows)} pairs" in done.err
+        store, sides = open_store(RunDir(folder / "run")), load_tokenizers(RunDir(folder / "run"), joint=True)
+        examples = store.take(range(len(store)))
+        assert [tuple(one.pair[:2]) for one in examples] == rows
+        assert [(sides.src.decode(one.src_ids), sides.tgt.decode(one.tgt_ids)) for one in examples] == rows
 
 
 def test_16_length_filter() -> None:
@@ -236,3 +248,21 @@ def test_63_worker_duplicates(tmp_path: Path) -> None:
         assert sorted(seen) == sorted(f"train.src:{n}" for n in range(1, 104))
         updates.add(count)
     assert len(updates) == 1
+
+
+def test_63_worker_duplicates_of_a_run(tmp_path: Path) -> None:
+    """An epoch through `mt train` has as many updates, as many tokens and the same weights with any number of processes."""
+    for side in ("src", "trg"):
+        toy.write_lines(tmp_path / f"train.{side}", [f"bage {n} ." for n in range(103)])
+    expected: dict[str, Any] = {}
+    for workers in (0, 1, 3, 4):
+        changes = (f"data.workers={workers}", "train.max_epochs=1", "train.max_updates=1000", "train.batch_tokens=100", "model.dropout=0.2")
+        assert tiny_run(tmp_path, *changes, name=f"run-{workers}").code == 0
+        run = RunDir(tmp_path / f"run-{workers}")
+        updates = [event for event in journal(run) if event["event"] == "update"]
+        store = open_store(run)
+        assert sum(event["tokens"] for event in updates) == sum(len(one.tgt_ids) + 1 for one in store.take(range(103)))
+        assert len(updates) > 3
+        found = contents(run.find("last")) | {"updates": updates}
+        expected = expected or found
+        assert differences(found, expected) == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -12,18 +13,17 @@ import torch
 from mt.checkpoint import read_weights
 from mt.config.schema import Constant, Noam
 from mt.data.batches import Batch
-from mt.errors import ConfigError, TrainError
+from mt.errors import TrainError
+from mt.model.loss import LossOfBatch, build_loss
 from mt.rundir import RunDir
-from mt.train import loop
 from mt.train.events import Update
 from mt.train.inputs import open_store
 from mt.train.loop import Plan, fit, update
 from mt.train.schedule import learning_rate
 from mt.train.signals import Stop
-from mt.train.state import State
 from mt.translator import Translator
 from tests import toy
-from tests.runs import Silent, contents, differences, journal, mt, train
+from tests.runs import contents, differences, journal, mt, torchrun, train
 from tests.train import tiny
 
 
@@ -155,6 +155,35 @@ def test_39_overflow(tmp_path: Path) -> None:
     assert all(torch.isfinite(p).all() for p in good.model.parameters())
 
 
+@pytest.mark.parametrize("always", [False, True], ids=["once", "from then on"])
+def test_39_overflow_within_the_command(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, always: bool
+) -> None:
+    """At the third attempt: an update is skipped and made up for. From then on: one line, and what was saved before is whole."""
+    toy.write_corpus(tmp_path, train=20, dev=1, test=3)
+    attempts = count(1)
+
+    def overflowing(*args: Any, **kwargs: Any) -> LossOfBatch:
+        loss = build_loss(*args, **kwargs)
+        tiny.break_gradients(loss, when=lambda: (number := next(attempts)) == 3 or (always and number > 3))
+        return loss
+
+    monkeypatch.setattr("mt.train.prepare.build_loss", overflowing)
+    changes = ("data.dev=none", "train.max_updates=4", "train.save_every=2", "train.max_skipped=5")
+    done = mt(*run_command(tmp_path, *changes), capsys=capsys)
+    run = RunDir(tmp_path / "run")
+    assert done.says("update skipped after 2: ")
+    if not always:
+        assert (done.code, run.steps()) == (0, [2, 4])
+        assert done.says("ended at update 4: the limit of 4 updates, 1 skipped")
+        return
+    assert (done.code, run.steps()) == (2, [2])
+    assert done.lines[-1].startswith("5 updates in a row had a non-finite loss or gradient (")
+    assert "the last good checkpoint is step-00000002" in done.lines[-1]
+    assert mt("translate", "--model", run.path, "--input", tmp_path / "test.src", "--output", tmp_path / "out", capsys=capsys).code == 0
+    assert len((tmp_path / "out").read_text(encoding="utf-8").splitlines()) == 3
+
+
 def test_42_warm_up(tmp_path: Path) -> None:
     state = tiny.state()
     used: list[float] = []
@@ -229,12 +258,13 @@ def test_52_direction_of_best(tmp_path: Path, metric: str, scores: list[float]) 
     assert run.names() == {"best": "step-00000002", "last": "step-00000003"}
 
 
-def test_52_unknown_metric(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="train.early_stopping.metric"):
-        toy.config(tmp_path, "train.early_stopping.metric=perplexity")
+def test_52_unknown_metric(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    toy.write_corpus(tmp_path, train=20, dev=1, test=1)
+    toy.config_file(tmp_path)
+    assert_refused(tmp_path, capsys, "train.early_stopping.metric", "bleu", changes=("train.early_stopping.metric=perplexity",))
 
 
-def test_54_rotation_keeps_the_best(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_54_rotation_keeps_the_best(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     toy.write_corpus(tmp_path, train=20, dev=2, test=1)
     scripted = tiny.Scripted("bleu", [9.0, 1.0, 2.0, 3.0, 4.0, 5.0])
     scripted.report = ""  # type: ignore[attr-defined]
@@ -245,44 +275,28 @@ def test_54_rotation_keeps_the_best(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert run.steps() == [1, 5, 6]
     used = Translator.load(run.path, device="cpu").model.state_dict()
     assert all(torch.equal(used[name], tensor) for name, tensor in read_weights(run.step(1)).items())
+    outputs = {}
+    for name, words in {"unasked": (), "first": ("--checkpoint", "1"), "last": ("--checkpoint", "last")}.items():
+        files = ("--input", tmp_path / "train.src", "--output", tmp_path / name)
+        assert mt("translate", "--model", run.path, "--format", "jsonl", *words, *files, capsys=capsys).code == 0
+        outputs[name] = (tmp_path / name).read_bytes()
+    assert outputs["unasked"] == outputs["first"] != outputs["last"]
 
 
-# ── resume ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+# ── ranks ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.fixture(scope="module")
-def straight_and_resumed(tmp_path_factory: pytest.TempPathFactory) -> tuple[RunDir, RunDir, dict[str, list[tuple[str, ...]]]]:
-    """20 updates at once, and 10 and then up to 20; with the origins of the pairs each update was made from."""
-    folder = tmp_path_factory.mktemp("resume")
-    toy.write_corpus(folder, train=60, dev=1, test=1)
-    settings = (*toy.TINY, "data.dev=none", "model.dropout=0.2", "train.accumulate=2", "train.schedule.warmup=15", "train.save_every=10")
-    seen: dict[str, list[tuple[str, ...]]] = {"straight": [], "resumed": []}
-
-    def go(name: str, updates: int, *, resume: bool) -> None:
-        def spying(state: State, micro: list[Batch], **rest: Any) -> Update:
-            seen[name].append(tuple(origin for batch in micro for origin in batch.origins))
-            return update(state, micro, **rest)
-
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("mt.train.run.Console", lambda **_: Silent())
-            patch.setattr(loop, "update", spying)
-            train(toy.config(folder, *settings, f"run_dir={folder / name}", f"train.max_updates={updates}"), resume=resume)
-
-    go("straight", 20, resume=False)
-    go("resumed", 10, resume=False)
-    go("resumed", 20, resume=True)
-    return RunDir(folder / "straight"), RunDir(folder / "resumed"), seen
-
-
-def test_43_schedule_goes_on_after_resuming(straight_and_resumed: tuple[RunDir, RunDir, Any]) -> None:
-    straight, resumed = ([event["lr"] for event in journal(run) if event["event"] == "update"] for run in straight_and_resumed[:2])
-    assert straight == resumed == pytest.approx([2e-3 * n / 15 for n in range(1, 16)] + [2e-3 * (15 / n) ** 0.5 for n in range(16, 21)])
-
-
-def test_61_resumed_is_uninterrupted(straight_and_resumed: tuple[RunDir, RunDir, dict[str, list[tuple[str, ...]]]]) -> None:
-    straight, resumed, seen = straight_and_resumed
-    assert seen["resumed"] == seen["straight"]
-    assert len(seen["straight"]) == 20
-    assert differences(contents(straight.step(20)), contents(resumed.step(20))) == []
-    assert journal(straight) == journal(resumed)
-    assert {0, 1} <= {event["epoch"] for event in journal(straight)[:-1]}, "the test should see the end of an epoch"
+def test_64_ranks_with_different_numbers_of_batches(tmp_path: Path) -> None:
+    """Five pairs, each a batch by itself: three for one rank, two for the other. Nobody waits, and no pair is left out."""
+    toy.write_corpus(tmp_path, train=5, dev=1, test=1)
+    words = run_command(tmp_path, "data.dev=none", "train.batch_tokens=1", "train.max_epochs=1", "train.max_updates=100")
+    with torchrun("-m", "mt", *words) as process:
+        said = process.communicate(timeout=300)[1]
+    assert process.returncode == 0, said
+    run = RunDir(tmp_path / "run")
+    updates = [event for event in journal(run) if event["event"] == "update"]
+    assert len(updates) == run.steps()[-1] == 3
+    store = open_store(run)
+    lengths = sorted(len(one.tgt_ids) + 1 for one in store.take(range(5)))
+    assert sum(event["tokens"] for event in updates) == sum(lengths)
+    assert updates[-1]["tokens"] in lengths, "the last update has one pair, of one rank"

@@ -7,11 +7,9 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -26,7 +24,7 @@ from mt.train.inputs import open_store, training_data
 from mt.train.parallel import ALONE, Ranks
 from mt.translator import load_tokenizers
 from tests import toy
-from tests.runs import Done, contents, differences, journal, mt, train
+from tests.runs import Done, contents, differences, journal, mt, torchrun, train
 
 UPDATES = 30
 SETTINGS = (
@@ -51,18 +49,6 @@ class Number(Ranks):
 
     def __init__(self, rank: int, count: int) -> None:
         self.rank, self.count = rank, count
-
-
-@contextmanager
-def torchrun(*words: str | Path) -> Iterator[subprocess.Popen[str]]:
-    """Two ranks on this machine; they end with the test."""
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", *map(str, words)]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "", "PYTHONPATH": str(Path.cwd())}
-    with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8", env=environment) as process:
-        try:
-            yield process
-        finally:
-            process.terminate()
 
 
 def words(folder: Path, name: str, *overrides: str, mt: Sequence[str] = ("-m", "mt")) -> list[str]:

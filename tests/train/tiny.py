@@ -96,7 +96,7 @@ class Scripted:
         return Validation(loss=scores["loss"], tokens=9, scores=scores, signatures={}, samples=[], seconds=0.0)
 
 
-def break_gradients(state: State, *, when: Callable[[], bool] = lambda: True) -> None:
+def break_gradients(state: State | LossOfBatch, *, when: Callable[[], bool] = lambda: True) -> None:
     """Let a gradient be infinite whenever `when` says so."""
     parameter = next(iter(state.model.parameters()))
     parameter.register_hook(lambda grad: torch.full_like(grad, math.inf) if when() else grad)
