@@ -2,6 +2,7 @@
 """Benchmarks. Times on a shared machine are noisy, so they are measured interleaved, in one run, and reported as a ratio where that can be.
 
 bench.py train   real target tokens a second of the training step, on random ids with the lengths of a corpus, against a yardstick program
+bench.py memory  peak memory of the training step with gradient checkpointing and without
 bench.py decode  lines a second of greedy search with the cache against without it, on a trained run
 bench.py data    time and memory to prepare generated corpora of some sizes, to go through an epoch, and to seek in it
 """
@@ -21,9 +22,9 @@ def bench(args: argparse.Namespace) -> dict[str, Any]:
         from bench_data import bench_data
 
         return bench_data(args)
-    from bench_model import bench_decode, bench_train
+    from bench_model import bench_decode, bench_memory, bench_train
 
-    return bench_train(args) if args.name == "train" else bench_decode(args)
+    return {"train": bench_train, "memory": bench_memory, "decode": bench_decode}[args.name](args)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -31,24 +32,26 @@ def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = top.add_subparsers(required=True, dest="name")
     train = commands.add_parser("train", help="speed of the training step")
-    train.add_argument("--lengths", required=True, help="file of `source target` lengths, a pair a line, both counting EOS")
     train.add_argument("--yardstick", metavar="PROGRAM", help="program to compare with; gets the same options")
-    for name, default in {"vocab": 8000, "dim": 256, "ffn": 1024, "heads": 4, "layers": 3, "batch-tokens": 4096}.items():
-        train.add_argument(f"--{name}", type=int, default=default)
-    train.add_argument("--dropout", type=float, default=0.3)
-    train.add_argument("--updates", type=int, default=30, help="of one block")
+    memory = commands.add_parser("memory", help="memory of the training step")
+    for command in (train, memory):
+        command.add_argument("--lengths", required=True, help="file of `source target` lengths, a pair a line, both counting EOS")
+        for name, default in {"vocab": 8000, "dim": 256, "ffn": 1024, "heads": 4, "layers": 3, "batch-tokens": 4096}.items():
+            command.add_argument(f"--{name}", type=int, default=default)
+        command.add_argument("--dropout", type=float, default=0.3)
+        command.add_argument("--updates", type=int, default=30, help="of one block")
     decode = commands.add_parser("decode", help="speed of greedy search")
     decode.add_argument("--model", required=True, metavar="RUN")
     decode.add_argument("--src", required=True)
     decode.add_argument("--ref", help="its translation: text in, text out is timed and scored as well")
-    for command in (train, decode):
+    for command in (train, memory, decode):
         command.add_argument("--blocks", type=int, default=5)
         command.add_argument("--threads", type=int, default=os.cpu_count())
     data = commands.add_parser("data", help="time and memory of preparing and reading corpora")
     data.add_argument("--pairs", required=True, metavar="N[,N…]", help="sizes of the corpora, such as 1000000,3000000,10000000")
     data.add_argument("--folder", metavar="DIR", help="where corpora and caches are made; left out: a temporary folder (2.5 GB a million)")
     data.add_argument("--workers", type=int, default=0, help="processes that make batches")
-    for command in (train, decode, data):
+    for command in (train, memory, decode, data):
         command.add_argument("--json", metavar="OUT", help="write the figures here")
     return top
 

@@ -1,4 +1,4 @@
-"""`bench.py train` and `bench.py decode`: speed of the training step and of greedy search."""
+"""`bench.py train`, `memory` and `decode`: speed and memory of the training step, speed of greedy search."""
 
 from __future__ import annotations
 
@@ -81,14 +81,20 @@ def random_batches(shape: Shape) -> Iterator[Batch]:
             yield Batch(src_BS, inputs_BT, gold_BT, tokens=tokens, src_tokens=src_tokens, origins=())
 
 
-def train_block(shape: Shape, precision: str, warmup: int = 4) -> tuple[float, float]:
+def train_block(shape: Shape, precision: str, checkpointing: bool = False, warmup: int = 4) -> tuple[float, float]:
     """One block in a process of its own: (real target tokens a second, peak memory in MB)."""
     torch.set_num_threads(shape.threads)
     torch.manual_seed(0)
     keep_freed_memory()
     device = torch.device("cpu")
     model_cfg = ModelConfig(
-        dim=shape.dim, ffn=shape.ffn, heads=shape.heads, encoder_layers=shape.layers, decoder_layers=shape.layers, dropout=shape.dropout
+        dim=shape.dim,
+        ffn=shape.ffn,
+        heads=shape.heads,
+        encoder_layers=shape.layers,
+        decoder_layers=shape.layers,
+        dropout=shape.dropout,
+        gradient_checkpointing=checkpointing,
     )
     cfg = TrainConfig(precision=precision)  # type: ignore[arg-type]
     model = Transformer.build(model_cfg, src_vocab=shape.vocab, tgt_vocab=shape.vocab, joint=True)
@@ -151,6 +157,25 @@ def bench_train(args: argparse.Namespace) -> dict[str, Any]:
     blocks = {name: [speed for speed, _ in runs] for name, runs in found.items() if runs}
     facts = {"auto_is": resolved, "matrix_gflops": peak, "torch": torch.__version__}
     return {"target_tokens_per_second": speeds, "ratios": ratios, "peak_rss_mb": memory, "blocks": blocks, "shape": vars(shape), **facts}
+
+
+def bench_memory(args: argparse.Namespace) -> dict[str, Any]:
+    """Blocks with and without gradient checkpointing in turn, in bf16 or fp32 as `auto` has it; medians of speed and of peak memory."""
+    shape = Shape(**{name: getattr(args, name) for name in Shape.__dataclass_fields__})
+    nothing = Shape(**{**vars(shape), "updates": 1, "batch_tokens": 64})
+    found: dict[str, list[tuple[float, float]]] = {"without": [], "with": [], "model alone": []}
+    for block in range(args.blocks):
+        for name, one, checkpointing in (("without", shape, False), ("with", shape, True), ("model alone", nothing, False)):
+            with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+                found[name].append(pool.submit(train_block, one, "auto", checkpointing).result())
+        print(f"block {block + 1}: " + ", ".join(f"{name} {runs[-1][1]:.0f} MB" for name, runs in found.items()), flush=True)
+    speeds, peaks = ({name: statistics.median(run[i] for run in runs) for name, runs in found.items()} for i in (0, 1))
+    taken = {name: peaks[name] - peaks["model alone"] for name in ("without", "with")}
+    ratios = {"memory": taken["with"] / taken["without"], "speed": speeds["with"] / speeds["without"]}
+    for name in taken:
+        print(f"{name:8} checkpointing: {peaks[name]:6.0f} MB, {taken[name]:6.0f} of it for the batch; {speeds[name]:6.0f} tokens/s")
+    print(f"with checkpointing {ratios['memory']:.2f} of the memory for the batch, at {ratios['speed']:.2f} of the speed")
+    return {"peak_rss_mb": peaks, "batch_mb": taken, "target_tokens_per_second": speeds, "ratios": ratios, "shape": vars(shape)}
 
 
 # ── decoding ────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -13,6 +13,7 @@ from torch import Tensor
 from mt.data.batches import Batch
 from mt.train.events import Update
 from mt.train.loop import update
+from mt.train.precision import Precision
 from mt.train.state import State
 from tests.train import tiny
 from tests.train.tiny import break_gradients
@@ -139,3 +140,18 @@ def test_the_moving_average_follows_each_update() -> None:
         oracle.update(state.model, updates=number)
     assert state.ema is not None
     assert unchanged(oracle.average, state.ema.average)
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+def test_gradient_checkpointing_makes_the_same_updates_to_the_last_bit(precision: Precision) -> None:
+    """With dropout: the second forward pass draws what the first drew, in the same numbers, and torch's generator ends where it would."""
+    found = []
+    for checkpointing in (False, True):
+        state = tiny.state(dropout=0.3)
+        state.precision, state.model.gradient_checkpointing = precision, checkpointing
+        events = [update(state, [tiny.batch(5, 3), tiny.batch(4)], cfg=tiny.cfg(), lr=1e-2, epoch=0, start=0.0) for _ in range(3)]
+        found.append((snapshot(state), [(event.loss, event.norm) for event in events], torch.rand(())))
+    (weights, told, draw), (weights_again, told_again, draw_again) = found
+    assert unchanged(weights, weights_again)
+    assert told == told_again
+    assert draw == draw_again
