@@ -21,7 +21,7 @@ def doubts(config: Config) -> Iterator[tuple[Trail, str]]:
 
 def _data(config: Config) -> Iterator[tuple[Trail, str]]:
     reverse = config.langs and Langs(src=config.langs.tgt, tgt=config.langs.src)
-    trained_on: dict[Path, Trail] = {}
+    trained_on, chosen_by = set[Path](), set[Path]()
     for trail, corpus in corpora(config.data):
         langs = None if corpus.langs else named(corpus)
         if langs and langs == reverse and langs != config.langs:
@@ -30,9 +30,14 @@ def _data(config: Config) -> Iterator[tuple[Trail, str]]:
             yield trail, "src and tgt are the same file: nothing but copying can be learnt from it"
         for file in corpus.paths():
             if trail[1] == "train":
-                trained_on[file] = trail
+                trained_on.add(file)
             elif file in trained_on:
                 yield trail, f"{file.name} is trained on as well, so its scores say nothing about new text"
+                break
+            elif trail[1] == "dev":
+                chosen_by.add(file)
+            elif file in chosen_by:
+                yield trail, f"{file.name} is the dev set as well, by which the best checkpoint is chosen, so its scores flatter"
                 break
 
 

@@ -344,6 +344,12 @@ def test_scores_on_training_text_are_doubted(read) -> None:
     )
 
 
+def test_scores_on_the_text_that_chooses_the_checkpoint_are_doubted(read) -> None:
+    text = "data:\n  train: [{src: t.en, tgt: t.de}]\n  dev: {src: d.en, tgt: d.de}\n  test: {a: {tsv: a}, b: {src: ./d.en, tgt: b.de}}\n"
+    (warning,) = read(text, data=False).warnings
+    assert warning == "x.yaml:4: data.test.b: d.en is the dev set as well, by which the best checkpoint is chosen, so its scores flatter"
+
+
 def test_swapped_sides_are_doubted(read) -> None:
     text = "data:\n  train: [{src: t.en, tgt: t.de}]\n  dev: {src: d.de, tgt: d.en}\n"
     (warning,) = read(text, data=False).warnings
