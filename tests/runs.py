@@ -19,8 +19,11 @@ from mt.cli import app
 from mt.config.schema import Config
 from mt.rundir import RunDir
 from mt.train.events import Event, Update
+from mt.train.prepare import Prepared, prepare, run_path
 from mt.train.run import train_run
 from tests import toy
+
+CLOCK = "seconds", "waited", "optimizing", "spent", "shares", "journal_bytes"
 
 
 def four_updates(folder: Path, *overrides: str) -> Config:
@@ -49,6 +52,12 @@ def train(config: Config, *, resume: bool = False, overwrite: bool = False, dry_
     lines: list[str] = []
     code = train_run(config, resume=resume, overwrite=overwrite, dry_run=dry_run, device="cpu", say=lines.append)
     return Done(code, lines)
+
+
+def prepared(config: Config) -> Prepared:
+    """A new run that is ready to train."""
+    run_path(config).mkdir(exist_ok=True)
+    return prepare(config, device="cpu", say=lambda _: None)
 
 
 def mt(*words: str | Path, capsys: pytest.CaptureFixture[str]) -> Done:
@@ -102,7 +111,9 @@ def journal(run: RunDir) -> list[dict[str, Any]]:
 
 def without_clock(values: dict[str, Any]) -> dict[str, Any]:
     """Everything but wall time, and lengths that depend on how it is spelt."""
-    return {key: value for key, value in values.items() if key not in ("seconds", "waited", "journal_bytes")}
+    return {
+        key: value for key, value in values.items() if key not in ("seconds", "waited", "optimizing", "spent", "shares", "journal_bytes")
+    }
 
 
 def contents(checkpoint: Path) -> dict[str, Any]:

@@ -27,7 +27,9 @@ def train(
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in its directory; starts it if there is none.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Start over, in place of the run that is in the directory.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check settings and data, say what would be done, and stop.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Train nothing; say what it takes of memory, time and disk, and what is doubtful.")
+    ] = False,
     device: Annotated[str | None, typer.Option("--device", metavar="D", help="auto, cpu, cuda or mps, instead of train.device.")] = None,
 ) -> None:
     """Train a model: raw text in, a run directory out, with the tokenizer, checkpoints, the journal and TensorBoard's files in it.
@@ -43,6 +45,8 @@ def train(
 
     if resume and overwrite:
         raise ConfigError("--resume goes on with a run, --overwrite replaces it: give one of them")
+    if resume and dry_run:
+        raise ConfigError("--dry-run looks at a run before it begins, --resume goes on with one: give one of them")
     paths = {"run_dir": run_dir, "train.init_from": init_from}
     given = [f"{key}={json.dumps(os.path.realpath(path), ensure_ascii=False)}" for key, path in paths.items() if path]
     changes = [*(overrides or ()), *given]

@@ -18,6 +18,7 @@ from torch.utils.data import DataLoader, Dataset
 
 from mt.data.augment import Augmenter
 from mt.data.batches import Batch, collate
+from mt.data.chance import Indices
 from mt.data.plan import WINDOW, Cursor, Order, Span, deals
 from mt.data.store import Example, Store
 from mt.data.workers import SIGNALS, follow_parent
@@ -83,10 +84,14 @@ class TrainingData(Dataset[Batch]):
     __getitem__ = batch
 
     def examples(self, place: Cursor) -> list[Example]:
-        """The pairs of a batch as the model will see them: each is a function of the settings, the epoch and its draw."""
-        examples = self.store.take(self.order.batches(place.epoch, place.window)[place.batch])
+        """The pairs of a batch as the model will see them."""
+        return self.seen(self.order.batches(place.epoch, place.window)[place.batch], epoch=place.epoch)
+
+    def seen(self, draws: Indices, *, epoch: int) -> list[Example]:
+        """The pairs of these draws as the model will see them: each is a function of the settings, the epoch and its draw."""
+        examples = self.store.take(draws)
         if self.augment:
-            examples = self.augment(examples, epoch=place.epoch)
+            examples = self.augment(examples, epoch=epoch)
         if not any(self.prefixes):
             return examples
         return [example._replace(prefix=self.prefixes[example.corpus]) for example in examples]

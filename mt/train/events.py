@@ -2,8 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Spent:
+    """Seconds of a whole run, resumes included, by what they went to. The rest of its time goes to whoever listens."""
+
+    model: float = 0.0
+    """Forward and backward passes."""
+    optimizer: float = 0.0
+    """The optimiser and the moving average; a GPU may still be at it when the next pass begins, which then waits."""
+    data: float = 0.0
+    """Waiting for batches."""
+    validation: float = 0.0
+    saving: float = 0.0
+
+    def and_also(self, **seconds: float) -> Spent:
+        """With so much more."""
+        return replace(self, **{name: getattr(self, name) + more for name, more in seconds.items()})
+
+    def shares(self, seconds: float) -> dict[str, float]:
+        """The part of each in all the time of the run, the largest first."""
+        shares = {name: value / max(seconds, 1e-9) for name, value in vars(self).items()}
+        return dict(sorted(shares.items(), key=lambda item: -item[1]))
 
 
 @dataclass(frozen=True)
@@ -32,6 +55,8 @@ class Update:
     """Wall time since the update before, the loading of data included."""
     waited: float = 0.0
     """Of which for its data."""
+    optimizing: float = 0.0
+    """Of which for the optimiser."""
     skipped: bool = False
     """Loss or gradient was not finite; the weights are as they were."""
     origins: tuple[str, ...] = ()
@@ -76,6 +101,8 @@ class Validated:
     """The target language that was asked for, if there are tags, and one dev set."""
     sets: dict[str, dict[str, float]] = field(default_factory=dict)
     """The scores of each dev set, where there are several: then those above are their means."""
+    shares: dict[str, float] = field(default_factory=dict)
+    """Shares of the time of the run so far, by what they went to."""
 
 
 @dataclass(frozen=True)
@@ -94,10 +121,12 @@ class Ended:
     reason: str
     skipped: int
     """Updates skipped in the whole run."""
+    epochs: int
+    """Whole passes over the data."""
     seconds: float
     """Wall time of the whole run, resumes included."""
-    waited: float = 0.0
-    """Of which for data."""
+    shares: dict[str, float] = field(default_factory=dict)
+    """Shares of it, by what they went to."""
 
 
 Event = Update | Validated | Saved | Ended

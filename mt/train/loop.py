@@ -22,7 +22,7 @@ from mt.files import sync
 from mt.formats.pairs import counted
 from mt.rundir import RunDir
 from mt.train.divergence import follow, refuse_broken_weights, refuse_divergence
-from mt.train.events import Ended, Event, Saved, Update, Validated
+from mt.train.events import Event, Saved, Update, Validated
 from mt.train.memory import Shape, enough_memory
 from mt.train.monitor import naming
 from mt.train.optim import set_rate
@@ -68,7 +68,8 @@ def fit(
         event = update(state, micro, cfg=cfg, lr=rate_of(state, cfg, plan), epoch=epoch, start=start, waited=waited)
         progress.cursor = after
         progress.seconds = time.perf_counter() - began
-        progress.waited += waited
+        passes = event.seconds - event.waited - event.optimizing
+        progress.spent = progress.spent.and_also(model=passes, optimizer=event.optimizing, data=event.waited)
         yield event
         progress.seconds, signal = state.ranks.settle(progress.seconds, stop.signal)
         refuse_divergence(state, event, cfg=cfg, run=run)
@@ -79,16 +80,19 @@ def fit(
         due = progress.update % plan.validate_every == 0 and not event.skipped
         is_best = False
         if validator and (due or (ended and ended != INTERRUPTED)):
-            validated = validate(state, validator, cfg=cfg, epoch=epoch)
+            validated = validate(state, validator, cfg=cfg, epoch=epoch, began=began)
             is_best = validated.best
             ended = ended or patience_lost(state, cfg)
             yield validated
         progress.ended = None if ended == INTERRUPTED else ended
         if ended or is_best or (progress.update % plan.save_every == 0 and not event.skipped):
             progress.seconds = time.perf_counter() - began
-            yield save(state, run, cfg, best=is_best or validator is None, every=plan.save_every)
+            saved = save(state, run, cfg, best=is_best or validator is None, every=plan.save_every)
+            progress.spent = progress.spent.and_also(saving=time.perf_counter() - began - progress.seconds)
+            progress.seconds = time.perf_counter() - began
+            yield saved
     groups.close()  # here, and not as garbage, where a second Ctrl-C would be lost
-    yield Ended(progress.update, ended, progress.skipped, progress.seconds, progress.waited)
+    yield progress.end(ended)
 
 
 def update(state: State, micro: Sequence[Batch], *, cfg: TrainConfig, lr: float, epoch: int, start: float, waited: float = 0.0) -> Update:
@@ -110,12 +114,14 @@ def update(state: State, micro: Sequence[Batch], *, cfg: TrainConfig, lr: float,
     loss_sum, norm = state.ranks.agree(float(total), norm)
     loss_per_token = loss_sum / tokens
     finite = math.isfinite(loss_per_token) and math.isfinite(norm)
+    passed = time.perf_counter()  # a GPU is done by now: the norm was waited for
     if finite:
         state.scaler.step(state.optimizer)
     state.scaler.update()
     state.optimizer.zero_grad()
     count(state, loss_per_token, finite=finite)
     bad = () if finite else state.ranks.collect([origin for batch in micro for origin in batch.origins])
+    done = time.perf_counter()
     return Update(
         update=state.progress.update,
         epoch=epoch,
@@ -126,8 +132,9 @@ def update(state: State, micro: Sequence[Batch], *, cfg: TrainConfig, lr: float,
         tokens=tokens,
         src_tokens=src_tokens,
         padded=padded,
-        seconds=time.perf_counter() - start,
+        seconds=done - start,
         waited=waited,
+        optimizing=done - passed,
         skipped=not finite,
         origins=tuple(chain.from_iterable(bad)),
     )
@@ -163,8 +170,9 @@ def rate_of(state: State, cfg: TrainConfig, plan: Plan) -> float:
     return learning_rate(cfg.schedule, update, lr=cfg.optimizer.lr, dim=dim, warmup=plan.warmup, end=plan.curve_end)
 
 
-def validate(state: State, validator: Validators, *, cfg: TrainConfig, epoch: int) -> Validated:
-    """Measure the weights that would be used, and note whether they are the best so far."""
+def validate(state: State, validator: Validators, *, cfg: TrainConfig, epoch: int, began: float) -> Validated:
+    """Measure the weights that would be used, and note whether they are the best so far. The run began at `began` by the clock."""
+    start = time.perf_counter()
     try:
         with state.evaluated():
             found = state.ranks.first(lambda: validator(state.loss))
@@ -180,6 +188,8 @@ def validate(state: State, validator: Validators, *, cfg: TrainConfig, epoch: in
     progress.best = found.scores[metric] if best else progress.best
     progress.scores = found.scores
     progress.stale = 0 if best else progress.stale + 1
+    now = time.perf_counter()
+    progress.seconds, progress.spent = now - began, progress.spent.and_also(validation=now - start)
     return Validated(
         update=progress.update,
         epoch=epoch,
@@ -196,6 +206,7 @@ def validate(state: State, validator: Validators, *, cfg: TrainConfig, epoch: in
         samples=found.samples,
         to=found.to,
         sets=found.sets,
+        shares=progress.spent.shares(progress.seconds),
     )
 
 

@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -38,13 +38,19 @@ class Console:
     """A progress bar in a terminal; elsewhere a plain line every half minute. Validations and the end are lines in both."""
 
     def __init__(
-        self, *, total: int | None, minutes: float | None, done: int = 0, seconds: float = 0.0, stream: TextIO | None = None
+        self,
+        *,
+        total: int | None,
+        minutes: float | None,
+        done: int = 0,
+        seconds: float = 0.0,
+        skipped: int = 0,
+        stream: TextIO | None = None,
     ) -> None:
-        """`total` updates and `minutes` are the limits of the run, of which `done` and `seconds` are behind it already."""
-        self.stream = stream or sys.stderr
+        """`total` updates and `minutes` are the limits of the run; `done`, `seconds` and `skipped` updates are behind it already."""
+        self.stream, self.skipped = stream or sys.stderr, skipped
         self.total, self.minutes, self.seconds = total, minutes, seconds
         self.recent: deque[Update] = deque(maxlen=RECENT)
-        self.skipped = 0
         self.next_line = time.monotonic() + LINE_EVERY
         self.bar = tqdm(total=total, initial=done, unit="update", file=self.stream, disable=not self.stream.isatty(), dynamic_ncols=True)
 
@@ -58,6 +64,7 @@ class Console:
                 self.say(validation_line(event))
                 for name, scores in event.sets.items():
                     self.say(f"    {name}: loss {scores['loss']:.3f}, BLEU {scores['bleu']:.2f}, chrF {scores['chrf']:.2f}")
+                self.say(f"    {time_line(event.shares)}")
                 for sample in event.samples:
                     self.say(
                         f"    source       {sample.source}\n    reference    {sample.reference}\n    translation  {sample.translation}"
@@ -66,9 +73,10 @@ class Console:
                 pass
             case Ended():
                 self.bar.close()
-                skipped = f", {event.skipped} skipped" if event.skipped else ""
-                took = f"it took {event.seconds / 60:.1f} minutes ({100 * event.waited / max(event.seconds, 1e-9):.1f} % waiting for data)"
-                self.say(f"ended at update {event.update}: {event.reason}{skipped}; {took}")
+                skipped = f", {counted(event.skipped, 'update')} skipped" if event.skipped else ""
+                took = f"{counted(event.epochs, 'whole epoch')} in {event.seconds / 60:.1f} minutes{skipped}"
+                self.say(f"ended at update {event.update}: {event.reason}; {took}")
+                self.say(time_line(event.shares))
 
     def update(self, event: Update) -> None:
         """Move the bar, or print a line when it is time."""
@@ -80,7 +88,9 @@ class Console:
             return
         self.recent.append(event)
         loss = sum(u.loss * u.tokens for u in self.recent) / sum(u.tokens for u in self.recent)
-        text = f"loss {loss:.3f}, lr {event.lr:.2e}, {speed(self.recent):.0f} tokens/s"
+        norm = sum(u.norm for u in self.recent) / len(self.recent)
+        text = f"loss {loss:.3f}, gradient {norm:.2f}, lr {event.lr:.2e}, {speed(self.recent):.0f} tokens/s"
+        text += f", {self.skipped} skipped" if self.skipped else ""
         if self.stream.isatty():
             self.bar.set_postfix_str(text if self.total else text + self.eta(event), refresh=False)
             self.bar.update()
@@ -116,6 +126,16 @@ def validation_line(event: Validated) -> str:
     scores = f"BLEU {event.scores['bleu']:.2f}, chrF {event.scores['chrf']:.2f}"
     loss = f"loss {event.loss:.3f}, perplexity {math.exp(min(event.loss, 50)):.2f}"
     return f"validation at update {event.update}, epoch {event.epoch + 1}: {loss}, {scores}{' (best so far)' if event.best else ''}"
+
+
+NAMES = {"model": "forward and backward", "optimizer": "optimiser"}
+
+
+def time_line(shares: Mapping[str, float]) -> str:
+    """What the time of a run went to; the rest, for whoever listens, where it is something."""
+    rest = 1 - sum(shares.values())
+    parts = [f"{share:.0%} {NAMES.get(name, name)}" for name, share in shares.items()] + [f"{rest:.0%} other"] * (rest >= 0.01)
+    return f"time: {', '.join(parts)}"
 
 
 @contextmanager
@@ -200,11 +220,19 @@ class TensorBoard:
                 for number, sample in enumerate(event.samples, start=1):
                     text = f"    {sample.source}\n    {sample.reference}\n    {sample.translation}"  # indented: Markdown shows it as it is
                     self.writer.add_text(f"dev/sample {number}", text, event.update)
+                self.add_shares(event)
                 self.writer.flush()
+            case Ended():
+                self.add_shares(event)
             case Saved():  # a kill must not take the curves before the checkpoint, as they will not come again
                 self.writer.flush()
             case _:
                 pass
+
+    def add_shares(self, event: Validated | Ended) -> None:
+        """What the time of the run so far went to."""
+        for name, share in event.shares.items():
+            self.writer.add_scalar(f"time/{name}", share, event.update)
 
     def close(self) -> None:
         """Everything is on the disk."""

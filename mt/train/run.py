@@ -13,7 +13,9 @@ from tempfile import TemporaryDirectory
 
 import torch
 
+from mt.checkpoint import read_state
 from mt.config.directions import langs_of, tag_of, tags, target_of
+from mt.config.exports import holders
 from mt.config.schema import Config
 from mt.data.meter import Say
 from mt.errors import RunError
@@ -24,8 +26,10 @@ from mt.formats.readers import read_held_out
 from mt.model.device import choose_device
 from mt.rundir import RunDir
 from mt.train.combine import average_at_the_end
+from mt.train.concerns import concerns
 from mt.train.derive import longer
-from mt.train.events import Ended, Event
+from mt.train.dry_run import foretell
+from mt.train.events import Event
 from mt.train.forecast import Forecast
 from mt.train.loop import fit, patience_lost, reason_to_end
 from mt.train.memory import enough_memory, room_of
@@ -39,23 +43,30 @@ from mt.train.state import Progress
 from mt.train.trial import try_largest
 from mt.translator import Translator
 
+METRICS = {"bleu": "BLEU", "chrf": "chrF", "loss": "loss"}
+
 
 def train_run(config: Config, *, resume: bool, overwrite: bool, dry_run: bool, device: str, say: Say, ranks: Ranks = ALONE) -> int:
     """Do what `mt train` promises; returns the exit code. Raises MTError for what the user can cure.
 
     Of several ranks the first does everything that is not training.
     """
+    run = RunDir(run_path(config))
     if dry_run and ranks.leads:
-        with TemporaryDirectory() as folder:
+        with TemporaryDirectory() as folder, enough_memory(config.train):
             prepared = prepare(config.model_copy(update={"run_dir": Path(folder)}), device=device, ranks=ranks, say=say)
-            prepared.run = RunDir(run_path(config))
+            prepared.run = run
             describe(prepared, say=say)
+            foretell(prepared, asked=config, say=say)
+        if run.is_whole() and not overwrite:
+            say(f"warning: {run.path}: there is a run here; mt train will want --resume or --overwrite, or another --run-dir")
     if dry_run:
         return 0
-    run = RunDir(run_path(config))
     with claimed(run) if ranks.leads else nullcontext(), enough_memory(config.train):
         prepared = begin(config, run, resume=resume, overwrite=overwrite, device=device, ranks=ranks, say=say)
         describe(prepared, say=say)
+        if not prepared.state.progress.update:
+            warn(prepared, say=say)
         if why := finished(prepared):
             say(f"{run.path}: is finished already ({why}); {longer(prepared.config, why, run)}")
             if ranks.leads:
@@ -136,6 +147,15 @@ def describe(prepared: Prepared, *, say: Say) -> None:
     say(f"run: {run.path}, until {until}; curves: tensorboard --logdir {run.tensorboard}")
 
 
+def warn(prepared: Prepared, *, say: Say) -> None:
+    """Say what the settings, with this corpus, will do that is hardly meant, and which programs will not take the model."""
+    for line in concerns(prepared):
+        say(f"warning: {line}")
+    for holder in holders(prepared.config):
+        if holder.obstacles:
+            say(holder.line())
+
+
 def finished(prepared: Prepared) -> str | None:
     """Why a resumed run has nothing left to train, or None."""
     state, cfg = prepared.state, prepared.config.train
@@ -159,7 +179,7 @@ def tell_end(run: RunDir, progress: Progress, why: str) -> None:
     """Have the end in the journal: whoever came to it may have been killed before it was written."""
     rewind(run, progress)
     with closing(Journal(run)) as journal:
-        journal(Ended(progress.update, why, progress.skipped, progress.seconds, progress.waited))
+        journal(progress.end(why))
 
 
 def train(prepared: Prepared, *, say: Say) -> int:
@@ -194,12 +214,19 @@ def listening(prepared: Prepared, *, say: Say) -> Iterator[Sequence[Callable[[Ev
     if run.test_scores.is_file():  # it tells that the run is finished
         with naming(run.test_scores):
             run.test_scores.unlink()
-    console = Console(total=prepared.plan.last_update, minutes=cfg.max_minutes, done=progress.update, seconds=progress.seconds)
+    console = Console(
+        total=prepared.plan.last_update,
+        minutes=cfg.max_minutes,
+        done=progress.update,
+        seconds=progress.seconds,
+        skipped=progress.skipped,
+    )
     forecast = Forecast(
         end=prepared.plan.curve_end,
         minutes=cfg.max_minutes,
         per_epoch=prepared.updates_per_epoch,
         warmup=prepared.plan.warmup,
+        every=prepared.plan.validate_every,
         seconds=progress.seconds,
         say=console.say,
     )
@@ -211,10 +238,12 @@ def listening(prepared: Prepared, *, say: Say) -> Iterator[Sequence[Callable[[Ev
 
 
 def finish(prepared: Prepared, *, device: str, say: Say) -> None:
-    """Average checkpoints if that was asked for, score the test sets, and say how to use the model."""
+    """Average checkpoints if that was asked for, say which is the best, score the test sets, and say how to use the model."""
     config, run = prepared.config, prepared.run
     if config.train.average.wanted:
         average_at_the_end(prepared, say=say)
+    if "best" in run.names():  # no validation may have given a number
+        say(best_line(run, prepared.state.progress))
     reports = {}
     translator = Translator.load(run.path, device=device) if config.data.test else None
     for name, corpus in config.data.test.items():
@@ -233,3 +262,12 @@ def finish(prepared: Prepared, *, device: str, say: Say) -> None:
             json.dump(reports, file, indent=1, ensure_ascii=False)
     to = " --to LANG" if len(tags(config)) > 1 else ""
     say(f"translate with: mt translate --model {shlex.quote(str(run.path))}{to} --input FILE")
+
+
+def best_line(run: RunDir, progress: Progress) -> str:
+    """Which checkpoint is the best, and by what."""
+    path, metric = run.find("best"), progress.metric
+    if metric is None:
+        return f"best: {path}, the last one, as nothing was validated"
+    score = read_state(path)["scores"][metric] if path == run.average else progress.best
+    return f"best: {path}, {METRICS[metric]} {score:.{3 if metric == 'loss' else 2}f} on the dev set"

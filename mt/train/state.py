@@ -18,6 +18,7 @@ from mt.errors import RunError
 from mt.model.loss import LossOfBatch
 from mt.rundir import RunDir
 from mt.train.average import MovingAverage
+from mt.train.events import Ended, Spent
 from mt.train.optim import build_optimizer
 from mt.train.parallel import ALONE, Ranks
 from mt.train.precision import Precision, build_scaler
@@ -33,8 +34,8 @@ class Progress:
     """The next micro-batch."""
     seconds: float = 0.0
     """Wall time of the run so far."""
-    waited: float = 0.0
-    """Of which for data."""
+    spent: Spent = field(default_factory=Spent)
+    """What it went to."""
     skipped: int = 0
     """Updates skipped, in all."""
     skipped_in_a_row: int = 0
@@ -62,7 +63,14 @@ class Progress:
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Progress:
         """What `asdict` made."""
-        return cls(**{**values, "cursor": Cursor(**values["cursor"])})
+        spent = values.get("spent") or {"data": values.get("waited", 0.0)}  # those written before knew of data alone
+        rest = {name: value for name, value in values.items() if name != "waited"}
+        return cls(**{**rest, "cursor": Cursor(**values["cursor"]), "spent": Spent(**spent)})
+
+    def end(self, reason: str) -> Ended:
+        """What to tell of a run that is over."""
+        shares = self.spent.shares(self.seconds)
+        return Ended(self.update, reason, self.skipped, self.cursor.epoch, self.seconds, shares)
 
 
 class State:

@@ -59,6 +59,11 @@ class Validator:
         prefix = () if self.to is None else (tokenizers.src.tag(self.to),)
         self.batches = list(dev_batches(whole, tokenizers, budget=config.train.budget, prefix=prefix))
 
+    def ids(self, pairs: Sequence[Pair]) -> tuple[list[list[int]], list[list[int]]]:
+        """The pieces of both sides."""
+        src, tgt = self.tokenizers
+        return src.encode_batch([pair.src for pair in pairs]), tgt.encode_batch([pair.tgt for pair in pairs])
+
     def __call__(self, loss: LossOfBatch) -> Validation:
         """Measure the model as it is now; it is in training mode again afterwards."""
         began = time.perf_counter()

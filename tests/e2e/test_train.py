@@ -155,7 +155,7 @@ def test_output_without_a_terminal_is_plain_lines_on_stderr(folder: Path, capsys
     done = mt(*quick(folder, "--run-dir", folder / "run", "--set", dev), capsys=capsys)
     assert done.code == 0
     assert done.says("validation at update 1, epoch 1: loss ")
-    assert done.says("ended at update 1: the limit of 1 update; ")
+    assert done.says("ended at update 1: the limit of 1 update; 0 whole epochs in ")
     assert all(line.isprintable() for line in done.lines)
     assert capsys.readouterr().out == ""
 

@@ -13,7 +13,7 @@ from tests.train.test_monitor import made, validated
 def lines(updates: int, **settings: Any) -> list[str]:
     """What is said over so many updates of 2 seconds and 100 tokens each; the first ones are slower."""
     said: list[str] = []
-    forecast = Forecast(**{"end": None, "minutes": None, "per_epoch": 30, "warmup": 10, "say": said.append, **settings})
+    forecast = Forecast(**{"end": None, "minutes": None, "per_epoch": 30, "warmup": 10, "every": 10, "say": said.append, **settings})
     for number in range(1, updates + 1):
         forecast(made(number, skipped=True))
         forecast(made(number, seconds=9.0 if number <= 3 else 2.0))
@@ -49,11 +49,23 @@ def test_a_warm_up_that_the_run_will_not_get_out_of(warmup: int, warned: bool) -
 
 def test_validations_take_of_the_minutes() -> None:
     said: list[str] = []
-    forecast = Forecast(end=None, minutes=10.0, per_epoch=30, warmup=1, say=said.append)
+    forecast = Forecast(end=None, minutes=10.0, per_epoch=30, warmup=1, every=10, say=said.append)
     forecast(validated(0, seconds=560.0))
     for number in range(1, AFTER + 1):
         forecast(made(number))
     assert f"the end at update {AFTER} is 0 seconds away" in said[0]
+
+
+@pytest.mark.parametrize(("seconds", "warned"), [(4.0, 0), (6.0, 1)])
+def test_slow_validations_are_told_of_once(seconds: float, warned: int) -> None:
+    """Ten updates of two seconds lie between them."""
+    said: list[str] = []
+    forecast = Forecast(end=None, minutes=None, per_epoch=30, warmup=1, every=10, say=said.append)
+    for number in range(1, AFTER + 10):
+        forecast(made(number))
+        if number % 10 == 0:
+            forecast(validated(number, seconds=seconds))
+    assert [line.split(";")[0] for line in said[1:]] == ["warning: validation takes 23% of the time"] * warned
 
 
 @pytest.mark.parametrize(("seconds", "text"), [(0.4, "0 seconds"), (89, "89 seconds"), (600, "10 minutes"), (5400, "1.5 hours")])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import signal
+import time
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -86,6 +87,33 @@ def test_minutes_add_up_over_resumes(run: RunDir) -> None:
     assert found[-1].reason == "the limit of 1 minute"
     assert found[-1].seconds >= 60
     assert state.progress.seconds >= 60
+
+
+def test_the_time_of_a_run_is_told_by_what_it_went_to_resumes_included(run: RunDir) -> None:
+    class Slow(tiny.Scripted):
+        def __call__(self, loss: torch.nn.Module) -> Any:
+            time.sleep(0.2)
+            return super().__call__(loss)
+
+    first, second = tiny.state(), tiny.state()
+    plan = {"last_update": 4, "validate_every": 2}
+    found = list(events(first, run, plan=plan, validator=Slow("bleu", [1.0])))
+    spent = [event.shares for event in found if isinstance(event, Validated | Ended)]
+    assert [next(iter(shares)) for shares in spent] == ["validation"] * 3
+    assert all(0.9 < sum(shares.values()) <= 1 for shares in spent)
+    assert all(share > 0 for share in spent[-1].values())
+    told = found[-1]
+    assert isinstance(told, Ended)
+    assert told.shares == first.progress.spent.shares(told.seconds)
+
+    second.restore(run.step(4))
+    second.progress.ended = None
+    *_, told = events(second, run, plan={"last_update": 6})
+    before, after = (vars(state.progress.spent) for state in (first, second))
+    assert isinstance(told, Ended)
+    assert after["validation"] == before["validation"]
+    assert after["model"] > before["model"]
+    assert sum(told.shares.values()) <= 1
 
 
 def test_the_first_limit_reached_ends_the_run() -> None:

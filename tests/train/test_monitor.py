@@ -13,7 +13,7 @@ import pytest
 from mt.errors import RunError
 from mt.rundir import RunDir
 from mt.train import monitor
-from mt.train.events import Ended, Sample, Saved, Update, Validated
+from mt.train.events import Ended, Sample, Saved, Spent, Update, Validated
 from mt.train.monitor import Console, Journal, TensorBoard, speed
 
 
@@ -26,6 +26,7 @@ def made(number: int, **values: Any) -> Update:
 def validated(number: int, **values: Any) -> Validated:
     standard = {"epoch": 0, "loss": 1.0, "tokens": 50, "lines": 4, "scores": {"loss": 1.0, "bleu": 12.345, "chrf": 40.0}}
     standard |= {"signatures": {"bleu": "tok:13a"}, "beam": 1, "weights": "raw", "precision": "fp32", "best": True, "seconds": 1.0}
+    standard["shares"] = Spent(model=8.0, optimizer=0.5, validation=1.0).shares(10.0)
     standard["samples"] = [Sample("ein Haus", "a house", "a <b>horse</b>")]
     return Validated(update=number, **{**standard, **values})
 
@@ -72,7 +73,7 @@ def test_without_a_terminal_a_plain_line_every_half_minute(clock: Clock) -> None
         console(made(number))
     lines = stream.getvalue().splitlines()
     assert [line.split(",")[0] for line in lines] == ["update 30 of 200", "update 60 of 200", "update 90 of 200"]
-    assert lines[0] == "update 30 of 200, epoch 1, loss 2.000, lr 1.00e-03, 50 tokens/s, 6 minutes to go"
+    assert lines[0] == "update 30 of 200, epoch 1, loss 2.000, gradient 0.50, lr 1.00e-03, 50 tokens/s, 6 minutes to go"
     assert "\r" not in stream.getvalue()
     assert "\x1b" not in stream.getvalue()
 
@@ -83,7 +84,7 @@ def test_the_loss_shown_is_a_mean_over_tokens(clock: Clock) -> None:
     console(made(1, loss=1.0, tokens=300))
     clock.now = 31.0
     console(made(2, loss=5.0, tokens=100))
-    assert stream.getvalue() == "update 2, epoch 1, loss 2.000, lr 1.00e-03, 100 tokens/s\n"
+    assert stream.getvalue() == "update 2, epoch 1, loss 2.000, gradient 0.50, lr 1.00e-03, 100 tokens/s\n"
 
 
 def test_a_skipped_update_is_a_line_and_no_part_of_the_mean(clock: Clock) -> None:
@@ -95,7 +96,17 @@ def test_a_skipped_update_is_a_line_and_no_part_of_the_mean(clock: Clock) -> Non
     console(made(2, loss=3.0))
     skipped, shown = stream.getvalue().splitlines()
     assert skipped == "update skipped after 1: loss nan, gradient norm inf"
-    assert "loss 3.000" in shown
+    assert "loss 3.000, gradient 0.50" in shown
+    assert shown.endswith("tokens/s, 1 skipped")
+
+
+def test_updates_that_were_skipped_before_a_resume_count(clock: Clock) -> None:
+    stream = io.StringIO()
+    console = Console(total=None, minutes=None, skipped=2, stream=stream)
+    console(made(1, loss=math.nan, skipped=True))
+    clock.now = 31.0
+    console(made(2))
+    assert stream.getvalue().endswith(", 3 skipped\n")
 
 
 def test_a_validation_is_a_line_with_its_samples(clock: Clock) -> None:  # noqa: ARG001
@@ -105,10 +116,12 @@ def test_a_validation_is_a_line_with_its_samples(clock: Clock) -> None:  # noqa:
     console(validated(20, epoch=1, best=False, samples=[]))
     assert stream.getvalue().splitlines() == [
         "validation at update 10, epoch 2: loss 1.000, perplexity 2.72, BLEU 12.35, chrF 40.00 (best so far)",
+        "    time: 80% forward and backward, 10% validation, 5% optimiser, 0% data, 0% saving, 5% other",
         "    source       ein Haus",
         "    reference    a house",
         "    translation  a <b>horse</b>",
         "validation at update 20, epoch 2: loss 1.000, perplexity 2.72, BLEU 12.35, chrF 40.00",
+        "    time: 80% forward and backward, 10% validation, 5% optimiser, 0% data, 0% saving, 5% other",
     ]
 
 
@@ -117,7 +130,7 @@ def test_of_several_dev_sets_each_has_its_line(run: RunDir) -> None:
     event = validated(10, samples=[], sets={"german": scores, "french": {**scores, "bleu": 30.0}})
     stream, journal = io.StringIO(), Journal(run)
     Console(total=None, minutes=None, stream=stream)(event)
-    assert stream.getvalue().splitlines()[1:] == [
+    assert stream.getvalue().splitlines()[1:3] == [
         "    german: loss 1.500, BLEU 20.00, chrF 41.00",
         "    french: loss 1.500, BLEU 30.00, chrF 41.00",
     ]
@@ -136,12 +149,21 @@ def test_the_end_says_why_and_how_many_were_skipped() -> None:
     stream = io.StringIO()
     console = Console(total=None, minutes=None, stream=stream)
     console(Saved(20, Path("x")))
-    console(Ended(20, "the limit of 2 epochs", 0, 90.0, waited=0.9))
-    console(Ended(20, "the limit of 2 epochs", 3, 90.0))
+    console(Ended(20, "the limit of 2 epochs", 0, 2, 90.0, shares=Spent(model=81.0, data=9.0).shares(90.0)))
+    console(Ended(20, "no better", 3, 1, 90.0))
     assert stream.getvalue().splitlines() == [
-        "ended at update 20: the limit of 2 epochs; it took 1.5 minutes (1.0 % waiting for data)",
-        "ended at update 20: the limit of 2 epochs, 3 skipped; it took 1.5 minutes (0.0 % waiting for data)",
+        "ended at update 20: the limit of 2 epochs; 2 whole epochs in 1.5 minutes",
+        "time: 90% forward and backward, 10% data, 0% optimiser, 0% validation, 0% saving",
+        "ended at update 20: no better; 1 whole epoch in 1.5 minutes, 3 updates skipped",
+        "time: 100% other",
     ]
+
+
+def test_shares_are_of_all_the_time_there_was() -> None:
+    spent = Spent(model=6.0).and_also(model=2.0, saving=1.0)
+    assert spent.shares(10.0) == {"model": 0.8, "saving": 0.1, "optimizer": 0.0, "data": 0.0, "validation": 0.0}
+    assert next(iter(Spent(data=1.0).shares(2.0))) == "data"
+    assert sum(Spent().shares(0.0).values()) == 0.0
 
 
 @pytest.mark.parametrize(
@@ -169,7 +191,7 @@ def test_how_long_it_is_to_the_first_limit(clock: Clock, limits: dict[str, Any],
         assert shown.getvalue().splitlines()[-1].endswith(told)
     elif limits["total"] is None:
         assert str(console.bar.postfix).endswith(told)
-    console(Ended(30, "x", 0, 1.0))
+    console(Ended(30, "x", 0, 1, 1.0))
 
 
 def test_in_a_terminal_a_bar_that_starts_where_the_run_was_resumed() -> None:
@@ -179,10 +201,10 @@ def test_in_a_terminal_a_bar_that_starts_where_the_run_was_resumed() -> None:
     console(validated(31))
     assert console.bar.n == 31
     console.bar.refresh()
-    console(Ended(40, "40 updates", 0, 1.0))
+    console(Ended(40, "40 updates", 0, 1, 1.0))
     shown = stream.getvalue()
     assert "31/40" in shown
-    assert "loss 2.000, lr 1.00e-03, 50 tokens/s" in shown
+    assert "loss 2.000, gradient 0.50, lr 1.00e-03, 50 tokens/s" in shown
     assert "validation at update 31" in shown
 
 
@@ -191,14 +213,15 @@ def test_in_a_terminal_a_bar_that_starts_where_the_run_was_resumed() -> None:
 
 def test_the_journal_has_an_object_a_line(run: RunDir) -> None:
     journal = Journal(run)
-    for event in (made(1), Saved(1, Path("x")), validated(1), Ended(1, "1 updates", 0, 2.5, 0.5)):
+    for event in (made(1), Saved(1, Path("x")), validated(1), Ended(1, "1 updates", 0, 1, 2.5, {"data": 0.5})):
         journal(event)
     journal.close()
     update, validation, ended = map(json.loads, run.journal.read_text(encoding="utf-8").splitlines())
     assert update == {"event": "update", **{name: value for name, value in vars(made(1)).items() if name != "origins"}}
     assert (validation["event"], validation["scores"]["bleu"], validation["beam"], validation["weights"]) == ("validated", 12.345, 1, "raw")
     assert validation["samples"] == [{"source": "ein Haus", "reference": "a house", "translation": "a <b>horse</b>"}]
-    assert ended == {"event": "ended", "update": 1, "reason": "1 updates", "skipped": 0, "seconds": 2.5, "waited": 0.5}
+    told = {"update": 1, "reason": "1 updates", "skipped": 0, "epochs": 1, "seconds": 2.5, "shares": {"data": 0.5}}
+    assert ended == {"event": "ended", **told}
 
 
 def test_each_line_is_there_at_once_and_lines_are_added(run: RunDir) -> None:
@@ -247,7 +270,13 @@ def curve(accumulator: Any, tag: str) -> list[tuple[int, float]]:
 
 def test_the_scalars_are_those_of_the_events(run: RunDir) -> None:
     board = TensorBoard(run)
-    for event in (made(1, loss=3.0), made(2, loss=2.5, lr=2e-3, scale=512.0), validated(2), Saved(2, Path("x")), Ended(2, "x", 0, 1.0)):
+    for event in (
+        made(1, loss=3.0),
+        made(2, loss=2.5, lr=2e-3, scale=512.0),
+        validated(2),
+        Saved(2, Path("x")),
+        Ended(3, "x", 0, 1, 1.0, {"model": 0.9}),
+    ):
         board(event)
     board(made(2, loss=math.nan, skipped=True))  # would take the place of what was made
     board.close()
@@ -261,6 +290,8 @@ def test_the_scalars_are_those_of_the_events(run: RunDir) -> None:
     assert curve(found, "dev/bleu") == [(2, 12.345)]
     assert curve(found, "dev/chrf") == [(2, 40.0)]
     assert curve(found, "dev/loss") == [(2, 1.0)]
+    assert curve(found, "time/model") == [(2, 0.8), (3, 0.9)]
+    assert curve(found, "time/validation") == [(2, 0.1)]
 
 
 def test_sample_translations_are_text_that_is_shown_as_it_is(run: RunDir) -> None:

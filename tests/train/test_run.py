@@ -17,6 +17,7 @@ from mt.train import loop
 from mt.translator import Translator
 from tests.runs import Done, contents, differences, final_test, four_updates, journal, train, tree
 
+AT_THE_END = "best: ", "final: ", "translate with: "
 pytestmark = pytest.mark.usefixtures("quiet")
 
 
@@ -46,10 +47,19 @@ def test_a_run_says_what_it_is(finished: tuple[Path, Done]) -> None:
         "precision fp32",
         "data: 40 pairs, ",
         f"run: {folder / 'run'}, until 4 updates; curves: tensorboard --logdir {folder / 'run' / 'tensorboard'}",
+        "on the dev set",
         f"translate with: mt translate --model {folder / 'run'} --input FILE",
     ):
         assert done.says(expected), (expected, done.lines)
     assert all("\n" not in line for line in done.lines)
+
+
+def test_the_end_names_the_best_checkpoint_with_its_score(finished: tuple[Path, Done], folder: Path) -> None:
+    run = RunDir(finished[0] / "run")
+    best = max(event["scores"]["bleu"] for event in journal(run) if event["event"] == "validated")
+    assert finished[1].lines[-4] == f"best: {run.find('best')}, BLEU {best:.2f} on the dev set"
+    without = train(four_updates(folder, "data.dev=none"))
+    assert without.lines[-2] == f"best: {RunDir(folder / 'run').step(4)}, the last one, as nothing was validated"
 
 
 def test_the_journal_tells_the_run(finished: tuple[Path, Done]) -> None:
@@ -131,6 +141,7 @@ def test_the_average_of_the_last_checkpoints(folder: Path) -> None:
     losses = {event["update"]: event["loss"] for event in journal(run) if event["event"] == "validated"}
     told = next(line for line in done.lines if line.startswith("average: loss"))
     is_best = run.names()["best"] == "average"
+    assert done.lines[-2].startswith(f"best: {run.find('best')}, loss ")
     assert is_best == (float(told.split()[2].rstrip(",")) < round(min(losses.values()), 3))
 
 
@@ -138,9 +149,8 @@ def test_a_dry_run_checks_everything_and_leaves_nothing(folder: Path, finished: 
     before = tree(folder)
     done = train(four_updates(folder, final_test(folder)), dry_run=True)
     assert done.code == 0
-    assert [line for line in done.lines if not line.startswith(("translate with", "final"))] == [
-        line.replace(str(finished[0]), str(folder)) for line in finished[1].lines if not line.startswith(("translate with", "final"))
-    ]
+    told = {line.replace(str(finished[0]), str(folder)) for line in finished[1].lines if not line.startswith(AT_THE_END)}
+    assert told <= set(done.lines)
     assert tree(folder) == before
     assert not (folder / "run").exists()
     with pytest.raises(DataError, match="nowhere"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ import torch
 from mt.data.plan import Cursor
 from mt.errors import RunError
 from mt.rundir import RunDir
+from mt.train.events import Spent
 from mt.train.loop import update
 from mt.train.state import Progress, State
 from tests.runs import contents, differences
@@ -50,6 +53,14 @@ def test_restored_it_goes_on_as_if_nothing_had_happened(saved: tuple[RunDir, Sta
     assert differences(contents(RunDir(tmp_path / "whole").step(5)), contents(RunDir(tmp_path / "resumed").step(5))) == []
 
 
+def test_progress_of_before_times_were_told_apart(saved: tuple[RunDir, State]) -> None:
+    values = json.loads((saved[0].step(3) / "state.json").read_text(encoding="utf-8"))["progress"]
+    del values["spent"]
+    read = Progress.from_json({**values, "waited": 2.5})
+    assert read.spent == Spent(data=2.5)
+    assert read.update == 3
+
+
 def test_counters_and_position_come_back(saved: tuple[RunDir, State]) -> None:
     run, state = saved
     other = tiny.state(CONFIG)
@@ -67,8 +78,8 @@ def test_restoring_keeps_the_parameters_that_the_optimiser_holds(saved: tuple[Ru
 
 
 def test_progress_is_plain_json() -> None:
-    progress = Progress(update=3, cursor=Cursor(1, 2, 3), best=4.5)
-    assert Progress.from_json({**vars(progress), "cursor": {"epoch": 1, "window": 2, "batch": 3}}) == progress
+    progress = Progress(update=3, cursor=Cursor(1, 2, 3), best=4.5, spent=Spent(model=2.5))
+    assert Progress.from_json(json.loads(json.dumps(asdict(progress)))) == progress
 
 
 def test_the_moving_average_is_what_is_evaluated() -> None:
