@@ -1,4 +1,7 @@
-"""Dropout whose random bits are cheap on a CPU, where `bernoulli_` takes ten times as long as the rest of the operation."""
+"""Dropout whose random bits are cheap on a CPU, where `bernoulli_` takes ten times as long as the rest of the operation.
+
+In compiled layers it is torch's own, which is compiled with what is around it.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,7 @@ class Dropout(nn.Module):
         """Any shape in, the same shape out."""
         if not self.training or self.dropped == 0:
             return x
-        if x.device.type != "cpu":
+        if x.device.type != "cpu" or torch.compiler.is_compiling():
             return F.dropout(x, self.p)
         return x * scaled_mask(x, self.dropped)
 
@@ -42,7 +45,7 @@ class Dropout(nn.Module):
         """x + dropout(branch), in one pass on a CPU; the shapes are equal."""
         if not self.training or self.dropped == 0:
             return x + branch
-        if x.device.type != "cpu":
+        if x.device.type != "cpu" or torch.compiler.is_compiling():
             return x + F.dropout(branch, self.p)
         return torch.addcmul(x, branch.to(x.dtype), scaled_mask(x, self.dropped))
 

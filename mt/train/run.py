@@ -26,6 +26,7 @@ from mt.formats.readers import read_held_out
 from mt.model.device import choose_device
 from mt.rundir import RunDir
 from mt.train.combine import average_at_the_end
+from mt.train.compiled import compile_layers
 from mt.train.concerns import concerns
 from mt.train.derive import longer
 from mt.train.dry_run import foretell
@@ -189,6 +190,8 @@ def train(prepared: Prepared, *, say: Say) -> int:
     progress.ended = None
     if state.device.type == "cpu":
         keep_freed_memory()
+    if cfg.compile:
+        compile_layers(state, say=say)
     state.share()
     try_largest(state, prepared.data, cfg=cfg, say=say)
     with (
