@@ -18,6 +18,7 @@ from torch.profiler import ProfilerActivity, profile
 from mt.config.load import load
 from mt.config.schema import Config
 from mt.data.batches import Batch
+from mt.train.compiled import compile_layers
 from mt.train.events import Update
 from mt.train.loop import rate_of, update
 from mt.train.prepare import Prepared, prepare
@@ -149,8 +150,15 @@ def name_of(device: torch.device) -> str:
 
 
 def compiled(state: State) -> None:
-    """Let torch.compile make the module that is called in training."""
-    state.shared = torch.compile(state.loss, backend="inductor" if state.device.type == "cuda" else "eager", dynamic=True)  # type: ignore[assignment]
+    """As with `train.compile`; on a CPU, where compiling takes long, only what torch makes of the layers before. Raises if it fails."""
+    if state.device.type == "cuda":
+        said: list[str] = []
+        compile_layers(state, say=said.append)
+        if said:
+            raise RuntimeError(said[0])
+        return
+    for layer in (*state.model.encoder, *state.model.decoder):
+        layer.compile(dynamic=True, backend="eager")
 
 
 def peak_memory(work: Callable[[], object], device: torch.device) -> int:

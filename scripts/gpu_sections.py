@@ -154,13 +154,13 @@ def searched(translator: Translator, lines: Sequence[str]) -> list[list[int]]:
 
 
 def compilation(setting: Setting) -> Figures:
-    """torch.compile off and on."""
+    """`train.compile` off and on."""
     count, losses_of = setting.updates(80), {}
     for name in ("off", "on"):
         made = setting.prepared(f"compile-{name}", "train.precision=bf16", "model.dropout=0")
+        start = synchronised(made.state.device)
         if name == "on":
             compiled(made.state)
-        start = synchronised(made.state.device)
         warm = setting.updates(20)
         first = [event.loss for event, _ in train(made, warm)]
         seconds = synchronised(made.state.device) - start
