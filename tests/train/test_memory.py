@@ -80,7 +80,7 @@ def test_memory_that_runs_out_while_validating_is_not_taken_for_numbers_out_of_h
 
     told = "^validation at update 0: too little memory for a batch of 7 sentences; lower decode.batch_tokens or train.validation.beam$"
     with pytest.raises(TrainError, match=told):
-        validate(tiny.state(), full, cfg=tiny.cfg(), epoch=0)  # type: ignore[arg-type]
+        validate(tiny.state(), full, cfg=tiny.cfg(), epoch=0, began=0.0)  # type: ignore[arg-type]
 
 
 def test_any_other_error_stays_what_it_is() -> None:
