@@ -62,7 +62,7 @@ class Forecast:
 
 def short_of_warmup(warmup: int, last: int) -> str:
     """What to say of a warm-up that a run of so many updates does not get out of."""
-    what = f"the warm-up of {warmup} updates will not be over by then: the learning rate never reaches its peak"
+    what = f"the warm-up of {warmup} updates will not be over at update {last}, the end: the learning rate never reaches its peak"
     return f"{what}; start again with train.schedule.warmup={max(1, last // 10)} or so"
 
 

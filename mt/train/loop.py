@@ -60,6 +60,7 @@ def fit(
     began = time.perf_counter() - progress.seconds
     groups = data.groups(progress.cursor, size=cfg.accumulate)
     ended = progress.ended
+    end = progress.end(ended or "")
     while ended is None:
         start = time.perf_counter()
         micro, after = next(groups)
@@ -87,12 +88,13 @@ def fit(
         progress.ended = None if ended == INTERRUPTED else ended
         if ended or is_best or (progress.update % plan.save_every == 0 and not event.skipped):
             progress.seconds = time.perf_counter() - began
+            end = progress.end(ended or "")  # as the checkpoint has it, of which it may be told again
             saved = save(state, run, cfg, best=is_best or validator is None, every=plan.save_every)
             progress.spent = progress.spent.and_also(saving=time.perf_counter() - began - progress.seconds)
             progress.seconds = time.perf_counter() - began
             yield saved
     groups.close()  # here, and not as garbage, where a second Ctrl-C would be lost
-    yield progress.end(ended)
+    yield end
 
 
 def update(state: State, micro: Sequence[Batch], *, cfg: TrainConfig, lr: float, epoch: int, start: float, waited: float = 0.0) -> Update:
