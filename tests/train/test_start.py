@@ -315,7 +315,8 @@ def test_without_names_it_goes_on_from_the_newest_checkpoint(copied: tuple[Path,
     run = RunDir(tmp_path / "copy")
     run.names_file.unlink()
     told = run.journal.read_bytes()
-    kept = told[: told.rindex(b'{"event": "ended"') - 50]  # shorter than the checkpoint says, as after a power cut: not to be filled up with NULs
+    # shorter than the checkpoint says, as after a power cut: not to be filled up with NULs
+    kept = told[: told.rindex(b'{"event": "ended"') - 50]
     run.journal.write_bytes(kept)
     assert train(four_updates(folder, run_dir, final_test(folder), "train.max_updates=6"), resume=True).code == 0
     assert run.steps()[-1] == 6
