@@ -191,9 +191,9 @@ def run_phase(phase: str, folder: Path, *, workers: int) -> dict[str, Any]:
         return check(folder)
     from mt.config.load import load
     from mt.data.cachedir import CacheDir
+    from mt.launch import inputs
+    from mt.launch.sources import fingerprints
     from mt.rundir import RunDir
-    from mt.train import inputs
-    from mt.train.sources import fingerprints
     from mt.translator import load_tokenizers
 
     config = load(folder / "bench.yaml", [f"run_dir={folder / 'run'}"]).config

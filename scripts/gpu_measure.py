@@ -18,10 +18,10 @@ from torch.profiler import ProfilerActivity, profile
 from mt.config.load import load
 from mt.config.schema import Config
 from mt.data.batches import Batch
+from mt.launch.prepare import Prepared, prepare
 from mt.train.compiled import compile_layers
 from mt.train.events import Update
 from mt.train.loop import rate_of, update
-from mt.train.prepare import Prepared, prepare
 from mt.train.state import State
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -38,7 +38,7 @@ sys.path.insert(0, str(ROOT))
 
 import mt.__main__  # noqa: E402
 import mt.cli.app  # noqa: E402
-import mt.train.run  # noqa: E402
+import mt.launch.run  # noqa: E402
 from mt.data.cachedir import CacheDir  # noqa: E402
 from mt.data.loader import signals_later  # noqa: E402
 from mt.rundir import RunDir  # noqa: E402

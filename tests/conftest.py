@@ -26,7 +26,7 @@ settings.load_profile("mt")
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What is made, rather than found."""
-    from mt.train import inputs  # not before the environment above
+    from mt.launch import inputs  # not before the environment above
 
     found: list[str] = []
     for name in ("make_store", "make_tokenizer"):
@@ -38,3 +38,11 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
         monkeypatch.setattr(inputs, name, noting)
     return found
+
+
+@pytest.fixture
+def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No console."""
+    from tests.runs import Silent
+
+    monkeypatch.setattr("mt.launch.run.Console", lambda **_: Silent())

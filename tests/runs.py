@@ -17,10 +17,10 @@ from safetensors.torch import load_file
 
 from mt.cli import app
 from mt.config.schema import Config
+from mt.launch.prepare import Prepared, prepare, run_path
+from mt.launch.run import train_run
 from mt.rundir import RunDir
 from mt.train.events import Event, Update
-from mt.train.prepare import Prepared, prepare, run_path
-from mt.train.run import train_run
 from tests import toy
 
 CLOCK = "seconds", "waited", "optimizing", "spent", "shares", "journal_bytes"

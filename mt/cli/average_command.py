@@ -46,6 +46,6 @@ def average(
         raise MTError("nothing to average: give --last N, --best N, or --checkpoint STEP several times")
     if len(chosen) > 1:
         raise MTError(f"{chosen[0]} and {chosen[1]}: give one of the two")
-    from mt.train.combine import average_run
+    from mt.launch.combine import average_run
 
     average_run(model, last=last, best=best, checkpoints=checkpoint or (), output=output, weights=weights, device=device, say=say)

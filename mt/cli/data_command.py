@@ -39,7 +39,7 @@ def show(
     What is missing, tokenizer or prepared pairs, is made first.
     """
     from mt.errors import MTError
-    from mt.train.ahead import data_of_config, data_of_run, first_pairs
+    from mt.launch.ahead import data_of_config, data_of_run, first_pairs
 
     if (config is None) == (run is None):
         raise MTError("nothing to show: give --config FILE, or --run DIR" if run is None else "--config and --run: give one of the two")
@@ -54,7 +54,7 @@ def prepare(config: ConfigFile, overrides: Overrides = None) -> None:
 
     They are kept in the cache (data.cache), by what they were made from.
     """
-    from mt.train.ahead import data_of_config
+    from mt.launch.ahead import data_of_config
 
     data = data_of_config(config, overrides or (), say=say)
     say(f"{len(data.store)} pairs in {data.store.path}")

@@ -40,8 +40,8 @@ def train(
     """
     from mt.config.load import load
     from mt.errors import ConfigError
+    from mt.launch.run import train_run
     from mt.train.parallel import started
-    from mt.train.run import train_run
 
     if resume and overwrite:
         raise ConfigError("--resume goes on with a run, --overwrite replaces it: give one of them")

@@ -18,8 +18,8 @@ from mt.errors import DataError
 from mt.evaluate.metrics import score
 from mt.files import read_lines
 from mt.formats.readers import read_pairs
+from mt.launch.inputs import open_store
 from mt.rundir import RunDir
-from mt.train.inputs import open_store
 from mt.translator import load_tokenizers
 from tests import toy
 from tests.cases.conftest import tiny_run

@@ -12,8 +12,8 @@ from sentencepiece import SentencePieceProcessor
 
 from mt.checkpoint import read_state, read_weights
 from mt.data.store import Example
+from mt.launch.inputs import open_store
 from mt.rundir import RunDir
-from mt.train.inputs import open_store
 from mt.translator import load_tokenizers
 from tests import toy
 from tests.cases.conftest import tiny_run

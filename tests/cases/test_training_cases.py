@@ -14,10 +14,10 @@ from mt.checkpoint import read_weights
 from mt.config.schema import Constant, Noam
 from mt.data.batches import Batch
 from mt.errors import TrainError
+from mt.launch.inputs import open_store
 from mt.model.loss import LossOfBatch, build_loss
 from mt.rundir import RunDir
 from mt.train.events import Update
-from mt.train.inputs import open_store
 from mt.train.loop import Plan, fit, update
 from mt.train.schedule import learning_rate
 from mt.train.signals import Stop
@@ -168,7 +168,7 @@ def test_39_overflow_within_the_command(
         tiny.break_gradients(loss, when=lambda: (number := next(attempts)) == 3 or (always and number > 3))
         return loss
 
-    monkeypatch.setattr("mt.train.prepare.build_loss", overflowing)
+    monkeypatch.setattr("mt.launch.prepare.build_loss", overflowing)
     changes = ("data.dev=none", "train.max_updates=4", "train.save_every=2", "train.max_skipped=5")
     done = mt(*run_command(tmp_path, *changes), capsys=capsys)
     run = RunDir(tmp_path / "run")
@@ -268,7 +268,7 @@ def test_54_rotation_keeps_the_best(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     toy.write_corpus(tmp_path, train=20, dev=2, test=1)
     scripted = tiny.Scripted("bleu", [9.0, 1.0, 2.0, 3.0, 4.0, 5.0])
     scripted.report = ""  # type: ignore[attr-defined]
-    monkeypatch.setattr("mt.train.prepare.Validators.build", lambda *_, **__: scripted)
+    monkeypatch.setattr("mt.launch.prepare.Validators.build", lambda *_, **__: scripted)
     train(toy.config(tmp_path, *toy.TINY, "train.max_updates=6", "train.keep=2", "train.save_every=1", "train.validation.every=1"))
     run = RunDir(tmp_path / "run")
     assert scripted.calls == 6

@@ -15,5 +15,5 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A corpus with its settings, an empty cache, and no console."""
     write_all(tmp_path)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("mt.train.run.Console", lambda **_: Silent())
+    monkeypatch.setattr("mt.launch.run.Console", lambda **_: Silent())
     return tmp_path

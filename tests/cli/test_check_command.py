@@ -14,7 +14,7 @@ from mt.clean import identify
 from mt.cli.app import app
 from mt.config.load import load
 from mt.errors import ConfigError, DataError, MTError
-from mt.train.sources import training_sources
+from mt.launch.sources import training_sources
 from tests.corpora import config, pairs, write
 
 GOOD = pairs(60)

@@ -12,7 +12,7 @@ import pytest
 
 from mt.config.load import load
 from mt.data.plan import Cursor
-from mt.train.prepare import Prepared, prepare
+from mt.launch.prepare import Prepared, prepare
 from tests import toy
 from tests.preparing import CORPORA, COUNT, data, sets, short
 from tests.runs import train, tree

@@ -40,7 +40,7 @@ import os, signal, sys, time
 from pathlib import Path
 from mt.cli.app import main
 from mt.data import build
-from mt.train import inputs
+from mt.launch import inputs
 
 folder, what, words = Path(sys.argv[1]), sys.argv[2], sys.argv[3:]
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from mt.config.load import load
+from mt.launch.inputs import open_store
 from mt.rundir import RunDir
-from mt.train.inputs import open_store
 from mt.translator import Translator
 from tests import toy
 from tests.runs import train

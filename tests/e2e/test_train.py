@@ -15,8 +15,8 @@ import pytest
 import torch
 
 from mt.config.load import load
+from mt.launch.inputs import open_store
 from mt.rundir import RunDir
-from mt.train.inputs import open_store
 from tests import toy
 from tests.runs import contents, differences, journal, mt
 

@@ -19,8 +19,8 @@ import torch
 
 from mt.data.plan import Cursor
 from mt.errors import RunError
+from mt.launch.inputs import open_store, training_data
 from mt.rundir import RunDir
-from mt.train.inputs import open_store, training_data
 from mt.train.parallel import ALONE, Ranks
 from mt.translator import load_tokenizers
 from tests import toy

@@ -13,10 +13,10 @@ from mt.config.schema import Config
 from mt.data.cachedir import CacheDir
 from mt.data.store import Store
 from mt.errors import ConfigError, DataError, RunError
+from mt.launch import inputs
+from mt.launch.inputs import open_store, training_data, weighted
+from mt.launch.sources import facts_of, fingerprints
 from mt.rundir import RunDir
-from mt.train import inputs
-from mt.train.inputs import open_store, training_data, weighted
-from mt.train.sources import facts_of, fingerprints
 from mt.translator import load_tokenizers
 from tests import toy
 from tests.runs import Done, differences, four_updates, journal, train

@@ -11,8 +11,8 @@ import pytest
 
 from mt.config.load import load
 from mt.errors import ConfigError, DataError, RunError
+from mt.launch.derive import longer
 from mt.rundir import RunDir
-from mt.train.derive import longer
 from mt.translator import Translator
 from tests.runs import Done, Silent, contents, differences, final_test, four_updates, journal, train, tree
 
@@ -185,7 +185,7 @@ def test_killed_before_its_first_checkpoint_it_starts_over_and_says_so(folder: P
             raise KilledError
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("mt.train.run.Console", lambda **_: Silent(kill))
+        patch.setattr("mt.launch.run.Console", lambda **_: Silent(kill))
         with pytest.raises(KilledError):
             train(four_updates(folder))
     run = RunDir(folder / "run")
@@ -207,7 +207,7 @@ def test_when_the_curves_cannot_be_written(folder: Path, capfd: pytest.CaptureFi
             patch.setattr(RecordWriter, "write", full)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("mt.train.run.Console", lambda **_: Silent(fill))
+        patch.setattr("mt.launch.run.Console", lambda **_: Silent(fill))
         with pytest.raises(RunError, match="tensorboard: cannot be written .no space left on device.; make room, then go on with --resume"):
             train(four_updates(folder, "train.max_updates=40"))
     assert "Traceback" not in capfd.readouterr().err
@@ -235,7 +235,7 @@ def test_when_a_checkpoint_cannot_be_written(folder: Path, finished: tuple[Path,
             patch.setattr("mt.checkpoint.save_file", full)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("mt.train.run.Console", lambda **_: Silent(fill))
+        patch.setattr("mt.launch.run.Console", lambda **_: Silent(fill))
         with pytest.raises(RunError, match="step-00000004: cannot be saved .No space left on device."):
             train(four_updates(folder))
     run = RunDir(folder / "run")

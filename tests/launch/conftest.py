@@ -17,14 +17,8 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Done]:
     folder = tmp_path_factory.mktemp("finished")
     toy.write_corpus(folder, train=40, dev=4, test=3)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("mt.train.run.Console", lambda **_: Silent())
+        patch.setattr("mt.launch.run.Console", lambda **_: Silent())
         return folder, train(four_updates(folder, final_test(folder)))
-
-
-@pytest.fixture
-def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No console."""
-    monkeypatch.setattr("mt.train.run.Console", lambda **_: Silent())
 
 
 @pytest.fixture

@@ -55,9 +55,9 @@ def test_a_run_that_was_interrupted_keeps_and_averages_the_same(rough: RunDir, f
     settings = (*TEN, *ROUGH, f"run_dir={again.path}")
     for number in (3, 4, 7):
         stop = Silent(lambda update, number=number: os.kill(os.getpid(), signal.SIGTERM) if update == number else None)  # type: ignore[misc]
-        monkeypatch.setattr("mt.train.run.Console", lambda stop=stop, **_: stop)
+        monkeypatch.setattr("mt.launch.run.Console", lambda stop=stop, **_: stop)
         assert train(four_updates(folder, *settings), resume=True).code == 143
-    monkeypatch.setattr("mt.train.run.Console", lambda **_: Silent())
+    monkeypatch.setattr("mt.launch.run.Console", lambda **_: Silent())
     assert train(four_updates(folder, *settings), resume=True).code == 0
     assert (again.steps(), again.names()) == (rough.steps(), rough.names())
     for update in rough.steps():

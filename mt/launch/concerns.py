@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from mt.formats.pairs import counted
-from mt.train.footprint import checkpoints_size, parameters
-from mt.train.prepare import Prepared
+from mt.launch.footprint import checkpoints_size, parameters
+from mt.launch.prepare import Prepared
 
 SEEN = 20
 """Times that a piece of the vocabulary should come in an epoch, on average; a rarer one hardly learns anything."""

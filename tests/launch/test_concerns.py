@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import pytest
 
-from mt.train.concerns import advice, concerns
-from mt.train.prepare import Prepared
+from mt.launch.concerns import advice, concerns
+from mt.launch.prepare import Prepared
 from tests import toy
 from tests.runs import four_updates, prepared
 

@@ -16,10 +16,10 @@ from mt.data.meter import Say
 from mt.data.plan import Cursor
 from mt.data.show import shown
 from mt.errors import ConfigError
+from mt.launch.inherit import adopt
+from mt.launch.inputs import find_store, fit_tokenizers, obtain_store, training_data
+from mt.launch.sources import fingerprints
 from mt.rundir import RunDir
-from mt.train.inherit import adopt
-from mt.train.inputs import find_store, fit_tokenizers, obtain_store, training_data
-from mt.train.sources import fingerprints
 from mt.translator import load_tokenizers
 
 

@@ -17,17 +17,18 @@ from mt.config.schema import Config
 from mt.data.loader import TrainingData
 from mt.data.plan import Order, Span
 from mt.errors import TrainError
+from mt.launch import prepare, run
+from mt.launch.ahead import data_of_config
+from mt.launch.prepare import Prepared
 from mt.model.loss import LossOfBatch
 from mt.rundir import RunDir
-from mt.train import prepare, run, trial
-from mt.train.ahead import data_of_config
+from mt.train import trial
 from mt.train.parallel import Ranks
-from mt.train.prepare import Prepared
 from mt.train.trial import LEAST, MOST, choose_batch_tokens, largest, most_that_fits, shape_of
 from tests import toy
+from tests.launch.test_resume import KilledError, kill
 from tests.runs import Silent, contents, differences, four_updates, journal, train
 from tests.train import tiny
-from tests.train.test_resume import KilledError, kill
 
 pytestmark = pytest.mark.usefixtures("quiet")
 
@@ -83,10 +84,10 @@ def test_a_run_is_the_same_to_the_last_bit_whether_batches_were_tried_or_not(
         assert train(four_updates(folder, *RANDOM)).code == 0
     assert forced == []
     untried = RunDir((folder / "run").rename(folder / "untried"))
-    monkeypatch.setattr("mt.train.run.Console", lambda **_: Silent(lambda update: kill() if update == 3 else None))
+    monkeypatch.setattr("mt.launch.run.Console", lambda **_: Silent(lambda update: kill() if update == 3 else None))
     with pytest.raises(KilledError):
         train(four_updates(folder, *RANDOM))
-    monkeypatch.setattr("mt.train.run.Console", lambda **_: Silent())
+    monkeypatch.setattr("mt.launch.run.Console", lambda **_: Silent())
     once = len(forced)
     assert train(four_updates(folder, *RANDOM), resume=True).code == 0
     assert len(forced) == 2 * once > 0

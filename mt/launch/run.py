@@ -23,21 +23,21 @@ from mt.evaluate.metrics import score
 from mt.files import write_atomic
 from mt.formats.pairs import counted
 from mt.formats.readers import read_held_out
+from mt.launch.combine import average_at_the_end
+from mt.launch.concerns import concerns
+from mt.launch.derive import longer
+from mt.launch.dry_run import foretell
+from mt.launch.prepare import Prepared, join, prepare, run_path
+from mt.launch.prepare import resume as resume_run
 from mt.model.device import choose_device
 from mt.rundir import RunDir
-from mt.train.combine import average_at_the_end
 from mt.train.compiled import compile_layers
-from mt.train.concerns import concerns
-from mt.train.derive import longer
-from mt.train.dry_run import foretell
 from mt.train.events import Event
 from mt.train.forecast import Forecast
 from mt.train.loop import fit, patience_lost, reason_to_end
 from mt.train.memory import enough_memory, room_of
 from mt.train.monitor import Console, Journal, TensorBoard, naming
 from mt.train.parallel import ALONE, Ranks
-from mt.train.prepare import Prepared, join, prepare, run_path
-from mt.train.prepare import resume as resume_run
 from mt.train.process import keep_freed_memory
 from mt.train.signals import Stop, stop_on
 from mt.train.state import Progress

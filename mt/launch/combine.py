@@ -12,13 +12,13 @@ from mt.checkpoint import Weights, check_model, due, load_weights, ranked, read_
 from mt.config.load import load
 from mt.data.meter import Say
 from mt.errors import DataError, RunError
+from mt.launch.prepare import Prepared
+from mt.launch.sources import read_dev
 from mt.model.device import choose_device
 from mt.model.loss import build_loss
 from mt.model.transformer import Transformer
 from mt.rundir import RunDir
 from mt.train.average import mean
-from mt.train.prepare import Prepared
-from mt.train.sources import read_dev
 from mt.train.validate import Validators, better
 from mt.translator import check_fingerprints, load_tokenizers
 

@@ -13,11 +13,11 @@ import torch
 from torch.autograd.graph import saved_tensors_hooks
 
 from mt.config.schema import Config
+from mt.launch.footprint import STATE, activations, checkpoint_size, checkpoints_size, parameters
+from mt.launch.inherit import freeze
 from mt.model.loss import build_loss
 from mt.model.transformer import Transformer
 from mt.rundir import RunDir
-from mt.train.footprint import STATE, activations, checkpoint_size, checkpoints_size, parameters
-from mt.train.inherit import freeze
 from mt.train.memory import Shape
 from mt.train.precision import autocast
 from tests.runs import Done
@@ -112,10 +112,10 @@ import torch
 from mt.config.schema import Config
 from mt.model.loss import build_loss
 from mt.model.transformer import Transformer
-from mt.train.footprint import memory, parameters
+from mt.launch.footprint import memory, parameters
 from mt.train.memory import Shape
 from mt.train.optim import build_optimizer
-from mt.train.rehearsal import peak_memory
+from mt.launch.rehearsal import peak_memory
 settings = Config.model_validate({"data": {"train": [{"src": "a", "tgt": "b"}], "dev": "none"}, "model": MODEL})
 def update(model, rows):
     loss, optimizer = build_loss(model, settings.train, pad=0).train(), build_optimizer(model, settings.train.optimizer)

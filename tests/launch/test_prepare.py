@@ -23,12 +23,12 @@ from mt.data.loader import TrainingData
 from mt.data.store import Store
 from mt.errors import ConfigError, DataError, RunError
 from mt.formats.pairs import Pair
+from mt.launch.derive import differing, make_plan, same_run
+from mt.launch.inputs import pointer_of
+from mt.launch.prepare import check_directions, fresh
+from mt.launch.sources import check_sources, fingerprints
 from mt.rundir import RunDir
 from mt.tokenizer.spm import Tokenizers
-from mt.train.derive import differing, make_plan, same_run
-from mt.train.inputs import pointer_of
-from mt.train.prepare import check_directions, fresh
-from mt.train.sources import check_sources, fingerprints
 from tests import toy
 
 RUN = RunDir("run")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mt.train.rehearsal import peak_memory, rehearse, speed_of, validation_seconds
+from mt.launch.rehearsal import peak_memory, rehearse, speed_of, validation_seconds
 from tests import toy
 from tests.runs import four_updates, prepared
 from tests.train import tiny

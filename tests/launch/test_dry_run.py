@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from mt.launch import dry_run
+from mt.launch.dry_run import end_of, speed_lines, time_warnings
+from mt.launch.prepare import Prepared
+from mt.launch.rehearsal import Speed
 from mt.rundir import RunDir
-from mt.train import dry_run
-from mt.train.dry_run import end_of, speed_lines, time_warnings
-from mt.train.prepare import Prepared
-from mt.train.rehearsal import Speed
 from tests import toy
 from tests.runs import Done, four_updates, mt, prepared, train, tree
 

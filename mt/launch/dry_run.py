@@ -9,12 +9,12 @@ from mt.config.schema import Config
 from mt.data.cachedir import CacheDir
 from mt.data.meter import Say
 from mt.formats.pairs import counted
-from mt.train.concerns import advice, concerns, free_disk, size
-from mt.train.footprint import checkpoint_size, checkpoints_size, memory, parameters
+from mt.launch.concerns import advice, concerns, free_disk, size
+from mt.launch.footprint import checkpoint_size, checkpoints_size, memory, parameters
+from mt.launch.prepare import Prepared
+from mt.launch.rehearsal import Speed, rehearse, validation_seconds
 from mt.train.forecast import duration, short_of_warmup, too_much_validation
 from mt.train.memory import memory_of
-from mt.train.prepare import Prepared
-from mt.train.rehearsal import Speed, rehearse, validation_seconds
 from mt.train.trial import largest
 
 

@@ -24,20 +24,20 @@ from mt.data.store import Store
 from mt.errors import DataError, RunError
 from mt.files import write_atomic
 from mt.formats.pairs import Pair
+from mt.launch.derive import changes, make_plan, same_group, same_run
+from mt.launch.inherit import adopt, freeze, load_inherited
+from mt.launch.inputs import find_store, make_inputs, open_store, opens, pointer_of, training_data
+from mt.launch.recovery import newest_state, recover
+from mt.launch.sources import check_files, check_sources, check_tests, read_dev, training_sources
 from mt.model.device import choose_device
 from mt.model.loss import build_loss
 from mt.model.transformer import Transformer
 from mt.rundir import RunDir
 from mt.tokenizer.spm import Tokenizers
-from mt.train.derive import changes, make_plan, same_group, same_run
-from mt.train.inherit import adopt, freeze, load_inherited
-from mt.train.inputs import find_store, make_inputs, open_store, opens, pointer_of, training_data
 from mt.train.loop import Plan
 from mt.train.memory import refuse_too_large
 from mt.train.parallel import ALONE, Ranks
 from mt.train.precision import choose_precision
-from mt.train.recovery import newest_state, recover
-from mt.train.sources import check_files, check_sources, check_tests, read_dev, training_sources
 from mt.train.state import State
 from mt.train.trial import TRIED_ON, choose_batch_tokens
 from mt.train.validate import Validators

@@ -26,12 +26,12 @@ from mt.data.store import FORMAT, LENGTHS, Store, is_whole
 from mt.errors import DataError, RunError, TokenizerError
 from mt.files import sha256, write_atomic, write_folder
 from mt.formats.pairs import Pair
+from mt.launch.inherit import keep_tokenizers
+from mt.launch.sources import check_sources, facts_of, files_of, fingerprints, training_sources
 from mt.rundir import RunDir, read_object
 from mt.tokenizer.fit import fit_items
 from mt.tokenizer.spm import Tokenizer, Tokenizers
-from mt.train.inherit import keep_tokenizers
 from mt.train.parallel import ALONE, Ranks
-from mt.train.sources import check_sources, facts_of, files_of, fingerprints, training_sources
 from mt.translator import load_tokenizers
 
 # ── tokenizers ──────────────────────────────────────────────────────────────────────────────────────────────────────

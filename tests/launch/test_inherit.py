@@ -15,12 +15,12 @@ from mt.checkpoint import read_weights
 from mt.config.load import load
 from mt.config.schema import Config
 from mt.errors import ConfigError, RunError, TokenizerError
+from mt.launch.prepare import prepare
 from mt.rundir import RunDir
-from mt.train.prepare import prepare
 from tests import toy
+from tests.launch.test_resume import KilledError, kill
 from tests.model.untrained import small_transformer
 from tests.runs import Done, Silent, contents, differences, four_updates, journal, mt, train
-from tests.train.test_resume import KilledError, kill
 
 pytestmark = pytest.mark.usefixtures("quiet")
 
@@ -140,10 +140,10 @@ def test_resumed_equals_uninterrupted_and_the_other_run_is_needed_up_to_the_firs
     random = ("model.dropout=0.2", "train.ema=0.9", "train.freeze=[encoder]", "tokenizer.vocab_size=70")
     assert train(child(folder, copy, *random)).code == 0
     whole = RunDir((folder / "child").rename(folder / "whole"))
-    monkeypatch.setattr("mt.train.run.Console", lambda **_: Silent(lambda update: kill() if update == number else None))
+    monkeypatch.setattr("mt.launch.run.Console", lambda **_: Silent(lambda update: kill() if update == number else None))
     with pytest.raises(KilledError):
         train(child(folder, copy, *random))
-    monkeypatch.setattr("mt.train.run.Console", lambda **_: Silent())
+    monkeypatch.setattr("mt.launch.run.Console", lambda **_: Silent())
     if number == 3:
         shutil.rmtree(copy.path)
         again = four_updates(folder, f"run_dir={folder / 'child'}", *random)
@@ -197,7 +197,7 @@ def test_tokenizer_settings_that_are_not_used_are_told_in_one_line(folder: Path,
 
 
 def test_an_untied_output_layer_is_none_of_the_parts() -> None:
-    from mt.train.inherit import freeze
+    from mt.launch.inherit import freeze
 
     model = small_transformer(tied=False)
     freeze(model, ["encoder", "decoder", "embeddings"])

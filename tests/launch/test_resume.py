@@ -54,7 +54,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def go(folder: Path, name: str, console: Silent, *overrides: str, resume: bool = False) -> int:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("mt.train.run.Console", lambda **_: console)
+        patch.setattr("mt.launch.run.Console", lambda **_: console)
         return train(toy.config(folder, *EVERYTHING_RANDOM, f"run_dir={folder / name}", *overrides), resume=resume).code
 
 
