@@ -33,7 +33,7 @@ from mt.model.loss import LossOfBatch
 from mt.model.transformer import Transformer
 from mt.train.loop import update
 from mt.train.precision import choose_precision
-from mt.train.process import keep_freed_memory
+from mt.train.process import keep_few_primitives, keep_freed_memory
 from mt.train.state import State
 from mt.translator import Part, Translator, batches_of
 
@@ -86,6 +86,7 @@ def train_block(shape: Shape, precision: str, checkpointing: bool = False, warmu
     torch.set_num_threads(shape.threads)
     torch.manual_seed(0)
     keep_freed_memory()
+    keep_few_primitives()
     device = torch.device("cpu")
     model_cfg = ModelConfig(
         dim=shape.dim,

@@ -21,7 +21,7 @@ from mt.data.plan import Cursor
 from mt.train.events import Update
 from mt.train.loop import Plan, rate_of, update
 from mt.train.parallel import ALONE
-from mt.train.process import keep_freed_memory
+from mt.train.process import keep_few_primitives, keep_freed_memory
 from mt.train.state import State
 from mt.train.validate import Validator, Validators
 
@@ -58,6 +58,7 @@ def rehearse(state: State, data: TrainingData, config: Config, plan: Plan) -> Sp
     state.ranks, cfg = ALONE, config.train
     if state.device.type == "cpu":
         keep_freed_memory()
+        keep_few_primitives()
     made: list[Update] = []
     began = start = time.perf_counter()
     others = (data.examples(place) for place, _ in data.order.cursors(Cursor()))

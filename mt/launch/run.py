@@ -38,7 +38,7 @@ from mt.train.loop import fit, patience_lost, reason_to_end
 from mt.train.memory import enough_memory, room_of
 from mt.train.monitor import Console, Journal, TensorBoard, naming
 from mt.train.parallel import ALONE, Ranks
-from mt.train.process import keep_freed_memory
+from mt.train.process import keep_few_primitives, keep_freed_memory
 from mt.train.signals import Stop, stop_on
 from mt.train.state import Progress
 from mt.train.trial import try_largest
@@ -190,6 +190,7 @@ def train(prepared: Prepared, *, say: Say) -> int:
     progress.ended = None
     if state.device.type == "cpu":
         keep_freed_memory()
+        keep_few_primitives()
     if cfg.compile:
         compile_layers(state, say=say)
     state.share()

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import sys
 from types import SimpleNamespace
 
 import pytest
 
-from mt.train.process import M_MMAP_THRESHOLD, M_TRIM_THRESHOLD, keep_freed_memory
+from mt.train.process import M_MMAP_THRESHOLD, M_TRIM_THRESHOLD, PRIMITIVES, keep_few_primitives, keep_freed_memory
 
 
 @pytest.mark.parametrize(("platform", "expected"), [("linux", {M_MMAP_THRESHOLD, M_TRIM_THRESHOLD}), ("darwin", set()), ("win32", set())])
@@ -33,3 +34,12 @@ def test_a_library_without_the_function_is_left_alone(monkeypatch: pytest.Monkey
     monkeypatch.setattr(ctypes, "CDLL", lambda _: Bare())
     keep_freed_memory()
     assert asked == ["mallopt"]
+
+
+def test_what_a_user_has_set_for_onednn_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "500")
+    monkeypatch.setenv("LRU_CACHE_CAPACITY", "1")  # so that it is put back afterwards
+    monkeypatch.delenv("LRU_CACHE_CAPACITY")
+    keep_few_primitives()
+    assert os.environ["ONEDNN_PRIMITIVE_CACHE_CAPACITY"] == "500"
+    assert os.environ["LRU_CACHE_CAPACITY"] == str(PRIMITIVES)
