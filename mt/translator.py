@@ -249,7 +249,14 @@ def concatenated(parts: Sequence[Hypothesis], *, length_penalty: float) -> Hypot
     """One hypothesis out of those of consecutive parts; its length counts the EOS of each."""
     log_prob = sum(h.log_prob for h in parts)
     length = sum(len(h.ids) + 1 for h in parts)
-    return Hypothesis([i for h in parts for i in h.ids], log_prob, log_prob / length**length_penalty, any(h.truncated for h in parts))
+    return Hypothesis(
+        [i for h in parts for i in h.ids],
+        log_prob,
+        log_prob / length**length_penalty,
+        any(h.truncated for h in parts),
+        tokens=[one for h in parts for one in h.tokens],
+        parts=[len(h.ids) for h in parts],
+    )
 
 
 def batches_of(parts: Sequence[Part], *, budget: int, extra: int) -> Iterator[Sequence[Part]]:

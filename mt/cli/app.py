@@ -33,6 +33,7 @@ from mt.cli import (
     data_command,
     distill_command,
     eval_command,
+    score_command,
     train_command,
     translate_command,
 )
@@ -57,6 +58,7 @@ app = typer.Typer(
 app.command("train", cls=Command, short_help="Go from raw text to a trained run, with its scores.")(train_command.train)
 app.command("translate", **POSITIONAL, short_help="Translate text with a run: N lines in, N lines out.")(translate_command.translate)
 app.command("eval", **POSITIONAL, short_help="Score a run or a file of translations: BLEU, chrF, TER.")(eval_command.eval_)
+app.command("score", **POSITIONAL, short_help="Tell how probable a run finds given translations.")(score_command.score)
 app.command("average", short_help="Average the weights of checkpoints of a run.")(average_command.average)
 app.command("backtranslate", **POSITIONAL, short_help="Make sources for monolingual text: more pairs to train on.")(
     backtranslate_command.backtranslate

@@ -9,7 +9,7 @@ from enum import StrEnum
 from functools import partial
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -20,6 +20,7 @@ from mt.errors import MTError
 from mt.rundir import RunDir
 
 if TYPE_CHECKING:
+    from mt.decode.step import Hypothesis
     from mt.translator import Translation
 
 
@@ -165,11 +166,15 @@ def written(translation: Translation, number: int, output_format: Format) -> str
             rows = [f"{number}\t{found.score:.6f}\t{text}\n" for text, found in translation.hypotheses]
             return "".join(rows) or f"{number}\t\t\n"
         case Format.jsonl:
-            hypotheses = [
-                {"text": text, "log_prob": found.log_prob, "score": found.score, "ids": found.ids} for text, found in translation.hypotheses
-            ]
+            hypotheses = [as_json(text, found) for text, found in translation.hypotheses]
             record = {"line": number, "source": translation.source, "hypotheses": hypotheses, "flags": translation.flags}
             return json.dumps(record, ensure_ascii=False) + "\n"
+
+
+def as_json(text: str, found: Hypothesis) -> dict[str, Any]:
+    """One of the hypotheses of a line; `token_log_probs` are those of the ids and of EOS, `parts` is there for a line in parts."""
+    scores = {"log_prob": found.log_prob, "score": found.score, "ids": found.ids, "token_log_probs": found.tokens}
+    return {"text": text, **scores, **({"parts": found.parts} if found.parts else {})}
 
 
 def with_warnings(translations: Iterable[Translation], *, most: int, places: Iterator[int | str]) -> Iterator[Translation]:

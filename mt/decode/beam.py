@@ -54,6 +54,7 @@ def beam_search(
     last_R = torch.full((len(limits),), bos)
     total_BK = torch.zeros(len(limits), 1)  # float32 at least: adding float64 log-probabilities makes it float64
     prefix_RT = torch.empty(len(limits), 0, dtype=torch.int64)
+    totals_RT = torch.empty(len(limits), 0)
     position = 0
     while sentences:
         position += 1
@@ -64,10 +65,10 @@ def beam_search(
         refuse_nan(value_RC[:, 0], position=position, sentences=sentences)
         value_RC, token_RC, truncated_R = end_at_limit(value_RC, token_RC, eos_R=logp_RV[:, eos], at_limit_B=at_limit_B, eos=eos)
         candidates = ranked(total_BK.to(logp_RV.device), value_RC, token_RC)
-        prefix_RT = prefix_RT.to(logp_RV.device)
+        prefix_RT, totals_RT = prefix_RT.to(logp_RV.device), totals_RT.to(logp_RV.device)
 
-        for place, ids, log_prob, truncated in finished(candidates, prefix_RT, truncated_R, eos=eos, width=width):
-            hypothesis = Hypothesis.ended(ids, log_prob=log_prob, length_penalty=length_penalty, truncated=truncated)
+        for place, ids, totals, log_prob, truncated in finished(candidates, prefix_RT, totals_RT, truncated_R, eos=eos, width=width):
+            hypothesis = Hypothesis.ended(ids, log_prob=log_prob, length_penalty=length_penalty, truncated=truncated, totals=totals)
             found[sentences[place]].append(hypothesis)
 
         live = surviving(candidates, eos=eos, width=width)
@@ -81,6 +82,7 @@ def beam_search(
             total_BK, last_R, row_R = live.total, live.token.flatten(), live.row.flatten()
             state = step.reorder(state, row_R)
             prefix_RT = torch.cat([prefix_RT[row_R], last_R[:, None]], dim=1)
+            totals_RT = torch.cat([totals_RT[row_R], total_BK.flatten()[:, None]], dim=1)
     return [sorted(hypotheses, key=lambda h: -h.score)[:n_best] for hypotheses in found]
 
 
@@ -119,15 +121,15 @@ def ranked(total_BK: Tensor, value_RC: Tensor, token_RC: Tensor) -> Candidates:
 
 
 def finished(
-    candidates: Candidates, prefix_RT: Tensor, truncated_R: Tensor, *, eos: int, width: int
-) -> Iterator[tuple[int, list[int], float, bool]]:
-    """The hypotheses that end here: place of the sentence among the B, ids without EOS, log-probability, truncated."""
+    candidates: Candidates, prefix_RT: Tensor, totals_RT: Tensor, truncated_R: Tensor, *, eos: int, width: int
+) -> Iterator[tuple[int, list[int], list[float], float, bool]]:
+    """The hypotheses that end here: place of the sentence among the B, ids without EOS, totals up to each, log-probability, truncated."""
     total_BW, token_BW, row_BW = (x[:, :width] for x in candidates)
     ended_BW = (token_BW == eos) & (total_BW > -torch.inf)
     places = ended_BW.nonzero()[:, 0].tolist()
     if places:
         row_E = row_BW[ended_BW]
-        columns = prefix_RT[row_E].tolist(), total_BW[ended_BW].tolist(), truncated_R[row_E].tolist()
+        columns = prefix_RT[row_E].tolist(), totals_RT[row_E].tolist(), total_BW[ended_BW].tolist(), truncated_R[row_E].tolist()
         yield from zip(places, *columns, strict=True)
 
 

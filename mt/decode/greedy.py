@@ -44,6 +44,7 @@ def follow(
     assert all(limit >= 1 for limit in limits)
     finished: dict[int, Hypothesis] = {}
     ids: list[list[int]] = [[] for _ in limits]
+    totals: list[list[float]] = [[] for _ in limits]
     sentences = list(range(len(limits)))
     last_R = torch.full((len(limits),), bos)
     total_R = torch.zeros(len(limits))  # float32 at least: adding float64 log-probabilities makes it float64
@@ -63,9 +64,12 @@ def follow(
         rows = zip(sentences, last_R.tolist(), total_R.tolist(), truncated_R.tolist(), strict=True)
         for row, (b, token, log_prob, truncated) in enumerate(rows):
             if token == eos:
-                finished[b] = Hypothesis.ended(ids[b], log_prob=log_prob, length_penalty=length_penalty, truncated=truncated)
+                finished[b] = Hypothesis.ended(
+                    ids[b], log_prob=log_prob, length_penalty=length_penalty, truncated=truncated, totals=totals[b]
+                )
             else:
                 ids[b].append(token)
+                totals[b].append(log_prob)
                 going.append(row)
         if going and len(going) < len(sentences):
             going_R = torch.tensor(going, device=logp_RV.device)

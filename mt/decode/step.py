@@ -6,7 +6,8 @@ Legend: R rows (live hypotheses), V vocabulary, B sentences, K candidates of a r
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Protocol, TypeVar
 
 import torch
@@ -68,11 +69,19 @@ class Hypothesis:
     """log_prob / L^α, L counting EOS; higher is better."""
     truncated: bool
     """The length limit ended it: EOS was forced where another token was more probable."""
+    tokens: list[float] = field(default_factory=list)
+    """Log-probability of each id, and of EOS; they add up to `log_prob`."""
+    parts: list[int] = field(default_factory=list)
+    """Where it is the outputs of several parts of a line, how many ids each has; each has an EOS in `tokens`."""
 
     @classmethod
-    def ended(cls, ids: list[int], *, log_prob: float, length_penalty: float, truncated: bool) -> Hypothesis:
-        """With its score at α = `length_penalty`; a larger α favours longer outputs, 0 ranks by log-probability."""
-        return cls(ids, log_prob, log_prob / (len(ids) + 1) ** length_penalty, truncated)
+    def ended(cls, ids: list[int], *, log_prob: float, length_penalty: float, truncated: bool, totals: Sequence[float] = ()) -> Hypothesis:
+        """With its score at α = `length_penalty`; a larger α favours longer outputs, 0 ranks by log-probability.
+
+        `totals`: the log-probability up to each id.
+        """
+        tokens = [after - before for before, after in pairwise((0.0, *totals, log_prob))]
+        return cls(ids, log_prob, log_prob / (len(ids) + 1) ** length_penalty, truncated, tokens)
 
 
 def refuse_nan(best: Tensor, *, position: int, sentences: Sequence[int]) -> None:

@@ -1,0 +1,78 @@
+"""How probable given outputs are: all positions at once, each after the true ones before it, under the full softmax.
+
+Legend: B sentences, S source, T target positions, N real ones of a batch (EOS counted), C of a chunk, V vocabulary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from mt.data.batches import padded
+from mt.decode.engine import enough_memory
+from mt.decode.step import refuse_nan
+from mt.model.transformer import Transformer
+from mt.tokenizer.spm import Tokenizers
+
+CHUNK = 512
+"""Positions whose logits exist at once."""
+
+
+class Given(NamedTuple):
+    """A source (tag if there is one, pieces) and an output for it, both without EOS."""
+
+    source: list[int]
+    target: list[int]
+
+
+@torch.inference_mode()
+def token_log_probs(
+    model: Transformer, pairs: Sequence[Given], tokenizers: Tokenizers, *, device: torch.device, batch_tokens: int
+) -> list[list[float]]:
+    """For each pair the natural log-probability of each id of the target, and of EOS; what others are in a batch does not matter.
+
+    `batch_tokens`: rows × longest side. No id is suppressed: what no search would give has its probability, too.
+    """
+    assert not model.training
+    found: list[list[float]] = [[] for _ in pairs]
+    for places in batches([max(map(len, pair)) + 1 for pair in pairs], budget=batch_tokens):
+        batch = [pairs[place] for place in places]
+        with enough_memory(len(batch)):
+            values = log_probs_of(model, batch, tokenizers, device)
+        refuse_nan(values, position=1, sentences=[0])
+        rest = iter(values.tolist())
+        for place, pair in zip(places, batch, strict=True):
+            found[place] = [next(rest) for _ in range(len(pair.target) + 1)]
+    return found
+
+
+def log_probs_of(model: Transformer, pairs: Sequence[Given], tokenizers: Tokenizers, device: torch.device) -> Tensor:
+    """Log-probabilities (N,) of the ids of a batch and their ends, sentence by sentence."""
+    src, tgt = tokenizers
+    src_BS = padded([[*pair.source, src.eos] for pair in pairs], pad=src.pad).to(device)
+    inputs_BT = padded([[tgt.bos, *pair.target] for pair in pairs], pad=tgt.pad).to(device)
+    gold_N = torch.tensor([i for pair in pairs for i in (*pair.target, tgt.eos)], device=device)
+    lengths_B1 = torch.tensor([[len(pair.target) + 1] for pair in pairs], device=device)
+    real_BT = torch.arange(inputs_BT.size(1), device=device) < lengths_B1
+    allowed_BS = src_BS != src.pad
+    states_ND = model.decode(model.encode(src_BS, allowed_BS), allowed_BS, inputs_BT)[real_BT]
+    chunks = zip(states_ND.split(CHUNK), gold_N.split(CHUNK), strict=True)
+    return torch.cat([log_softmax(model.output(states)).gather(1, gold[:, None])[:, 0] for states, gold in chunks])
+
+
+def log_softmax(logits_CV: Tensor) -> Tensor:
+    """In fp32 or better, as in a search."""
+    return torch.log_softmax(logits_CV.to(torch.promote_types(logits_CV.dtype, torch.float32)), dim=-1)
+
+
+def batches(lengths: Sequence[int], *, budget: int) -> Iterator[list[int]]:
+    """Places, from long to short, in batches of rows × longest ≤ budget; a longer one is a batch by itself."""
+    order = sorted(range(len(lengths)), key=lambda place: -lengths[place])
+    start = 0
+    while start < len(order):
+        rows = max(1, budget // lengths[order[start]])
+        yield order[start : start + rows]
+        start += rows
