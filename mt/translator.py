@@ -14,6 +14,7 @@ from mt.checkpoint import Weights, check_model, load_weights, read_state, read_w
 from mt.config.directions import targets
 from mt.config.load import load
 from mt.config.schema import MAX_BATCH_TOKENS, Config, Langs
+from mt.decode.control import NO_CONTROL, Control
 from mt.decode.engine import Beam, Engine, Sampling
 from mt.decode.step import Hypothesis
 from mt.errors import DecodeError, RunError
@@ -145,16 +146,17 @@ class Translator:
         to: str | None = None,
         beam: int | None = None,
         settings: Beam | Sampling | None = None,
+        control: Control = NO_CONTROL,
         batch_tokens: int | None = None,
         seed: int = 1,
     ) -> list[Translation]:
         """One translation a line, in order.
 
-        The run's config decides how to search; `beam` changes the width alone, `settings` everything. `batch_tokens` (rows × longest
-        source) is for speed and memory, `seed` for sampling. A model of several target languages has to be told which: `to`. Raises
-        DecodeError for settings that cannot be met, and for a language the model does not know.
+        The run's config decides how to search; `beam` changes the width alone, `settings` everything. `control` says what translations
+        are to obey. `batch_tokens` (rows × longest source) is for speed and memory, `seed` for sampling. A model of several target
+        languages has to be told which: `to`. Raises DecodeError for settings that cannot be met, and for a language it does not know.
         """
-        return list(self.stream(lines, to=to, beam=beam, settings=settings, batch_tokens=batch_tokens, seed=seed))
+        return list(self.stream(lines, to=to, beam=beam, settings=settings, control=control, batch_tokens=batch_tokens, seed=seed))
 
     def stream(
         self,
@@ -163,6 +165,7 @@ class Translator:
         to: str | None = None,
         beam: int | None = None,
         settings: Beam | Sampling | None = None,
+        control: Control = NO_CONTROL,
         batch_tokens: int | None = None,
         seed: int = 1,
         window: int = WINDOW,
@@ -184,20 +187,29 @@ class Translator:
         if isinstance(search, Beam):
             budget = max(1, budget * WIDE // max(search.width, WIDE))
         for chunk in windows(lines, window, paused):
-            yield from self._window(chunk, search, target=target, budget=budget, seed=seed, first_line=first_line)
+            yield from self._window(chunk, search, control, target=target, budget=budget, seed=seed, first_line=first_line)
             first_line += len(chunk)
 
     def _window(
-        self, lines: Sequence[str], search: Beam | Sampling, *, target: Target, budget: int, seed: int, first_line: int
+        self,
+        lines: Sequence[str],
+        search: Beam | Sampling,
+        control: Control,
+        *,
+        target: Target,
+        budget: int,
+        seed: int,
+        first_line: int,
     ) -> Iterator[Translation]:
         ids_of_lines = self.encoded(lines)
         parts = [Part(line, place, ids) for line, own in enumerate(ids_of_lines) for place, ids in enumerate(own)]
         found: dict[tuple[int, int], list[Hypothesis]] = {}
         for batch in batches_of(sorted(parts, key=lambda part: -len(part.ids)), budget=budget, extra=len(target.prefix) + 1):
-            limits = [self.limit(part.ids) for part in batch]
+            limits = [max(self.limit(part.ids), control.min_length + 1) for part in batch]
             # A part's seed is that of its line and of its place there: nothing sampled depends on batches or windows.
             seeds = [(seed << 64) + (first_line + part.line << 32) + part.place for part in batch]
-            hypotheses = self.engine.search([target.prefix + part.ids for part in batch], search, limits=limits, seeds=seeds)
+            sources = [target.prefix + part.ids for part in batch]
+            hypotheses = self.engine.search(sources, search, limits=limits, seeds=seeds, orders=control.orders())
             found |= {(part.line, part.place): best for part, best in zip(batch, hypotheses, strict=True)}
         for number, (line, own) in enumerate(zip(lines, ids_of_lines, strict=True)):
             whole = self.joined([found[number, place] for place in range(len(own))], lang=target.lang, length_penalty=search.length_penalty)

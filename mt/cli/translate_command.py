@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from mt.cli.control_options import MinLength, NoRepeat, Penalty, asked
 from mt.cli.documents import InputFormat, document_kind, fill_in
 from mt.cli.streams import DASH, Arriving, reading, refuse_same, writing
 from mt.config.schema import MAX_LENGTH_PENALTY
@@ -62,6 +63,9 @@ def translate(
         typer.Option(metavar="A", help="score = log-probability / length^A: larger favours longer ones.  [default: the run's]"),
     ] = None,
     n_best: Annotated[int | None, typer.Option(min=1, metavar="N", help="Translations a line; jsonl and tsv only.")] = None,
+    min_length: MinLength = 0,
+    no_repeat_ngram: NoRepeat = 0,
+    repetition_penalty: Penalty = 1.0,
     batch_tokens: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Rows × longest source of a batch.  [default: the run's]")
     ] = None,
@@ -94,6 +98,7 @@ def translate(
     refuse_contradictions(beam=beam, greedy=greedy, sample=sample, sampling=sampling, n_best=n_best)
     if length_penalty is not None and not 0 <= length_penalty <= MAX_LENGTH_PENALTY:  # NaN is refused too, which typer's bounds let through
         raise MTError(f"--length-penalty {length_penalty:g}: should be from 0 to {MAX_LENGTH_PENALTY}")
+    control = asked(min_length=min_length, no_repeat_ngram=no_repeat_ngram, repetition_penalty=repetition_penalty)
     text_only = {"--n-best": n_best if n_best and n_best > 1 else None, "--format": output_format if output_format != Format.text else None}
     kind = document_kind(input_format, input_file, output_file, text_only=text_only, retranslate=retranslate)
     refuse_same(output_file, input_file, *RunDir(model).entries())
@@ -124,6 +129,7 @@ def translate(
             translator.stream,
             to=to,
             settings=settings,
+            control=control,
             batch_tokens=batch_tokens,
             seed=1 if seed is None else seed,
             window=1 if talking else WINDOW,

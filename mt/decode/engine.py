@@ -14,8 +14,10 @@ from mt.config.stage import MAX_BEAM
 from mt.data.batches import padded
 from mt.decode.beam import beam_search, hypotheses_wanted
 from mt.decode.greedy import greedy_search
+from mt.decode.orders import NO_ORDERS, Orders
 from mt.decode.sample import refuse_settings, sample_search
 from mt.decode.step import Hypothesis, Step, Suppress
+from mt.decode.wrappers import constrained
 from mt.errors import DecodeError, TooLargeError
 from mt.model.cache import DecoderCache
 from mt.model.device import is_out_of_memory
@@ -103,23 +105,30 @@ class Engine:
 
     @torch.inference_mode()
     def search(
-        self, sources: Sequence[Sequence[int]], settings: Beam | Sampling, *, limits: Sequence[int], seeds: Sequence[int] = ()
+        self,
+        sources: Sequence[Sequence[int]],
+        settings: Beam | Sampling,
+        *,
+        limits: Sequence[int],
+        seeds: Sequence[int] = (),
+        orders: Orders = NO_ORDERS,
     ) -> list[list[Hypothesis]]:
         """For each source (tag if there is one, pieces, no EOS) its hypotheses, best first.
 
-        `limits`: longest outputs with EOS; `seeds` for sampling.
+        `limits`: longest outputs with EOS; `seeds` for sampling; `orders`: what the outputs are to obey.
         """
         assert not self.model.training
         with enough_memory(len(sources)):
-            return self._search(sources, settings, limits=limits, seeds=seeds)
+            return self._search(sources, settings, limits=limits, seeds=seeds, orders=orders)
 
     def _search(
-        self, sources: Sequence[Sequence[int]], settings: Beam | Sampling, *, limits: Sequence[int], seeds: Sequence[int]
+        self, sources: Sequence[Sequence[int]], settings: Beam | Sampling, *, limits: Sequence[int], seeds: Sequence[int], orders: Orders
     ) -> list[list[Hypothesis]]:
         src, tgt = self.tokenizers
         model_step = ModelStep(self.model, self.device)
-        step = Suppress(model_step, (tgt.pad, tgt.bos, tgt.unk, *tgt.prefixes))
         state = model_step.start([[*ids, src.eos] for ids in sources], pad=src.pad)
+        never = (tgt.pad, tgt.bos, tgt.unk, *tgt.prefixes)
+        step, state = constrained(Suppress(model_step, never), state, orders, eos=tgt.eos, limits=limits)
         match settings:
             case Beam(width=1, length_penalty=alpha):
                 found = greedy_search(step, state, bos=tgt.bos, eos=tgt.eos, limits=limits, length_penalty=alpha)
