@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,8 +13,11 @@ from mt.checkpoint import Weights, check_model, load_weights, read_state, read_w
 from mt.config.directions import targets
 from mt.config.load import load
 from mt.config.schema import MAX_BATCH_TOKENS, Config, Langs
-from mt.decode.control import NO_CONTROL, Control
+from mt.decode.control import NO_CONTROL, Control, Wish, Wishes
 from mt.decode.engine import Beam, Engine, Sampling
+from mt.decode.glossary import Term
+from mt.decode.parts import Part, batches_of, spaced, split
+from mt.decode.spelling import Speller
 from mt.decode.step import Hypothesis
 from mt.errors import DecodeError, RunError
 from mt.formats.pairs import one_line
@@ -32,12 +34,6 @@ WIDE = 10
 
 PRECISIONS = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 
-UNSPACED = {"zh", "ja", "th", "lo", "km", "my"}
-"""Languages whose sentences are joined without a space."""
-
-SENTENCE_END = re.compile(r"""[.!?…]["'”’»)]*\s+|[。！？][”’」』）]*""")
-SPACE = re.compile(r"\s+")
-
 
 @dataclass(frozen=True)
 class Translation:
@@ -47,9 +43,12 @@ class Translation:
     hypotheses: list[tuple[str, Hypothesis]]
     """Texts with what was searched, best first; empty for a blank line. For a line in parts L counts the EOS of each part."""
     flags: list[str] = field(default_factory=list)
-    """`split`: the line was too long, and translated in parts; `truncated`: the length limit ended the best translation."""
+    """`split`: the line was too long, and translated in parts; `truncated`: the length limit ended the best translation; `unmet`: the
+    best translation lacks something that was required."""
     unknown: int = 0
     """Runs of characters in the source that the tokenizer has no piece for."""
+    terms: list[tuple[Term, bool]] = field(default_factory=list)
+    """Entries of the glossary in the source, and whether the best translation has what they ask for."""
 
     @property
     def text(self) -> str:
@@ -64,17 +63,6 @@ class Target(NamedTuple):
     """The language, if it is known."""
     prefix: list[int]
     """Ids before the source: the tag, if the model has tags."""
-
-
-class Part(NamedTuple):
-    """As much of a line as the model takes at once."""
-
-    line: int
-    """Place of the line in its window."""
-    place: int
-    """Place of the part in the line."""
-    ids: list[int]
-    """Pieces, without tag and EOS."""
 
 
 class Translator:
@@ -147,16 +135,31 @@ class Translator:
         beam: int | None = None,
         settings: Beam | Sampling | None = None,
         control: Control = NO_CONTROL,
+        prefixes: Iterable[str] | None = None,
+        required: Iterable[Sequence[str]] | None = None,
         batch_tokens: int | None = None,
         seed: int = 1,
     ) -> list[Translation]:
         """One translation a line, in order.
 
-        The run's config decides how to search; `beam` changes the width alone, `settings` everything. `control` says what translations
-        are to obey. `batch_tokens` (rows × longest source) is for speed and memory, `seed` for sampling. A model of several target
-        languages has to be told which: `to`. Raises DecodeError for settings that cannot be met, and for a language it does not know.
+        The run's config decides how to search; `beam` changes the width alone, `settings` everything. `control` says what all translations
+        are to obey, `prefixes` how each begins and `required` what each says: one for each line. `batch_tokens` (rows × longest source) is
+        for speed and memory, `seed` for sampling. A model of several target languages has to be told which: `to`. Raises DecodeError for
+        settings that cannot be met, and for a language the model does not know.
         """
-        return list(self.stream(lines, to=to, beam=beam, settings=settings, control=control, batch_tokens=batch_tokens, seed=seed))
+        return list(
+            self.stream(
+                lines,
+                to=to,
+                beam=beam,
+                settings=settings,
+                control=control,
+                prefixes=prefixes,
+                required=required,
+                batch_tokens=batch_tokens,
+                seed=seed,
+            )
+        )
 
     def stream(
         self,
@@ -166,6 +169,8 @@ class Translator:
         beam: int | None = None,
         settings: Beam | Sampling | None = None,
         control: Control = NO_CONTROL,
+        prefixes: Iterable[str] | None = None,
+        required: Iterable[Sequence[str]] | None = None,
         batch_tokens: int | None = None,
         seed: int = 1,
         window: int = WINDOW,
@@ -186,15 +191,21 @@ class Translator:
             raise DecodeError(f"batch-tokens {budget}: give a number from 1 to {MAX_BATCH_TOKENS}")
         if isinstance(search, Beam):
             budget = max(1, budget * WIDE // max(search.width, WIDE))
+        speller = Speller(control, self.tokenizers, spaced=spaced(target.lang))
+        wishes = Wishes(prefixes, required)
         for chunk in windows(lines, window, paused):
-            yield from self._window(chunk, search, control, target=target, budget=budget, seed=seed, first_line=first_line)
+            yield from self._window(
+                chunk, wishes.of(chunk), search, speller, target=target, budget=budget, seed=seed, first_line=first_line
+            )
             first_line += len(chunk)
+        wishes.end()
 
     def _window(
         self,
         lines: Sequence[str],
+        wishes: Sequence[Wish],
         search: Beam | Sampling,
-        control: Control,
+        speller: Speller,
         *,
         target: Target,
         budget: int,
@@ -202,20 +213,28 @@ class Translator:
         first_line: int,
     ) -> Iterator[Translation]:
         ids_of_lines = self.encoded(lines)
-        parts = [Part(line, place, ids) for line, own in enumerate(ids_of_lines) for place, ids in enumerate(own)]
+        parts = [
+            Part(number, place, ids, own)
+            for number, (line, wish, all_ids) in enumerate(zip(lines, wishes, ids_of_lines, strict=True))
+            for place, (ids, own) in enumerate(zip(all_ids, speller.spread(line, wish, all_ids), strict=True))
+        ]
         found: dict[tuple[int, int], list[Hypothesis]] = {}
         for batch in batches_of(sorted(parts, key=lambda part: -len(part.ids)), budget=budget, extra=len(target.prefix) + 1):
-            limits = [max(self.limit(part.ids), control.min_length + 1) for part in batch]
+            orders = speller.orders([part.wish for part in batch])
+            limits = [max(self.limit(part.ids), orders.least(place)) for place, part in enumerate(batch)]
             # A part's seed is that of its line and of its place there: nothing sampled depends on batches or windows.
             seeds = [(seed << 64) + (first_line + part.line << 32) + part.place for part in batch]
             sources = [target.prefix + part.ids for part in batch]
-            hypotheses = self.engine.search(sources, search, limits=limits, seeds=seeds, orders=control.orders())
+            hypotheses = self.engine.search(sources, search, limits=limits, seeds=seeds, orders=orders)
             found |= {(part.line, part.place): best for part, best in zip(batch, hypotheses, strict=True)}
-        for number, (line, own) in enumerate(zip(lines, ids_of_lines, strict=True)):
+        for number, (line, wish, own) in enumerate(zip(lines, wishes, ids_of_lines, strict=True)):
             whole = self.joined([found[number, place] for place in range(len(own))], lang=target.lang, length_penalty=search.length_penalty)
-            flags = {"split": len(own) > 1, "truncated": bool(whole) and whole[0][1].truncated}
+            text = whole[0][0] if whole else ""
+            terms = [(term, speller.says(text, term.target)) for term in speller.terms(line)]
+            met = speller.obeyed(text, wish) and all(honoured for _, honoured in terms)
+            flags = {"split": len(own) > 1, "truncated": bool(whole) and whole[0][1].truncated, "unmet": not met}
             unknown = sum(ids.count(self.tokenizers.src.unk) for ids in own)
-            yield Translation(line, whole, [flag for flag, holds in flags.items() if holds], unknown)
+            yield Translation(line, whole, [flag for flag, holds in flags.items() if holds], unknown, terms)
 
     def encoded(self, lines: Sequence[str]) -> list[list[list[int]]]:
         """For each line the ids of its parts: none if it is blank, several if it has more than data.max_pieces."""
@@ -236,7 +255,7 @@ class Translator:
 
     def joined(self, parts: Sequence[list[Hypothesis]], *, lang: str | None, length_penalty: float) -> list[tuple[str, Hypothesis]]:
         """Hypotheses of a line, best first, with their texts: the n-th is made of the n-th of each part (or its last, if it has fewer)."""
-        glue = "" if lang and re.split("[-_]", lang)[0] in UNSPACED else " "
+        glue = " " if spaced(lang) else ""
         found = []
         for rank in range(max(map(len, parts), default=0)):
             chosen = [hypotheses[min(rank, len(hypotheses) - 1)] for hypotheses in parts]
@@ -269,35 +288,6 @@ def concatenated(parts: Sequence[Hypothesis], *, length_penalty: float) -> Hypot
         tokens=[one for h in parts for one in h.tokens],
         parts=[len(h.ids) for h in parts],
     )
-
-
-def batches_of(parts: Sequence[Part], *, budget: int, extra: int) -> Iterator[Sequence[Part]]:
-    """Parts, sorted from long to short, in batches of rows × (longest + extra: EOS and tag) ≤ budget; a longer one is a batch by itself."""
-    start = 0
-    while start < len(parts):
-        rows = max(1, budget // (len(parts[start].ids) + extra))
-        yield parts[start : start + rows]
-        start += rows
-
-
-def split(line: str, tokenizer: Tokenizer, *, most: int) -> list[str]:
-    """Consecutive parts of a line, none with more than `most` pieces unless it is a single character; a line short enough is its only part.
-
-    What is too long is halved, and its halves again: equal parts suit a model better than a full one and a rest.
-    """
-    if len(line) < 2 or len(tokenizer.encode(line)) <= most:
-        return [line]
-    cut = best_cut(line)
-    return split(line[:cut], tokenizer, most=most) + split(line[cut:], tokenizer, most=most)
-
-
-def best_cut(line: str) -> int:
-    """Where to cut a line in two: after the sentence end nearest the middle; if it has none, after the space; else in the middle."""
-    middle = len(line) // 2
-    for break_ in SENTENCE_END, SPACE:
-        if cuts := [found.end() for found in break_.finditer(line) if found.end() < len(line)]:
-            return min(cuts, key=lambda cut: abs(cut - middle))
-    return middle
 
 
 def load_tokenizers(run: RunDir, *, joint: bool) -> Tokenizers:

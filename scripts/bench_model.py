@@ -26,6 +26,7 @@ from mt.data.batches import Batch, padded
 from mt.data.plan import Order, Span
 from mt.decode.engine import ModelStep
 from mt.decode.greedy import greedy_search
+from mt.decode.parts import Part, batches_of
 from mt.decode.step import Hypothesis, Step, Suppress
 from mt.evaluate.metrics import score
 from mt.files import read_lines
@@ -35,7 +36,7 @@ from mt.train.loop import update
 from mt.train.precision import choose_precision
 from mt.train.process import keep_few_primitives, keep_freed_memory
 from mt.train.state import State
-from mt.translator import Part, Translator, batches_of
+from mt.translator import Translator
 
 PAD, BOS, FIRST = 0, 2, 4
 

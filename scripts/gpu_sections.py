@@ -21,10 +21,11 @@ from torch.profiler import ProfilerActivity, profile
 
 from mt.decode.engine import ModelStep
 from mt.decode.greedy import greedy_search
+from mt.decode.parts import Part, batches_of
 from mt.decode.step import Suppress
 from mt.files import read_lines
 from mt.train.events import Update
-from mt.translator import PRECISIONS, Part, Translator, batches_of
+from mt.translator import PRECISIONS, Translator
 
 LOSS_TOLERANCE = {"first": 0.005, "last": 0.02}
 """How far from fp32 a loss may be, relative: that of the first update, and the mean of the last tenth."""

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from mt.decode.engine import Beam, Sampling
+from mt.decode.parts import Part, batches_of
 from mt.errors import DecodeError
 from mt.rundir import RunDir
-from mt.translator import Part, Translator, batches_of
+from mt.translator import Translator
 from tests import toy
 from tests.translating import in_float64, lively_run, mt
 

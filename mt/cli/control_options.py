@@ -1,22 +1,118 @@
-"""The options of `mt translate` that say what translations are to obey."""
+"""The options of `mt translate` that say what translations are to obey, and the report on a glossary."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import chain, islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from mt.decode.control import Control
-from mt.errors import DecodeError, MTError
+from mt.decode.glossary import Glossary, Term
+from mt.errors import DataError, DecodeError, MTError
+from mt.files import read_lines
+
+if TYPE_CHECKING:
+    from mt.formats.exchange import Kind
+    from mt.translator import Translation
 
 MinLength = Annotated[int, typer.Option(min=0, metavar="N", help="Pieces of a translation at least.")]
 NoRepeat = Annotated[int, typer.Option("--no-repeat-ngram", min=0, metavar="N", help="So many pieces in a row come only once; 0: off.")]
 Penalty = Annotated[float, typer.Option(metavar="X", help="Above 1: pieces that are there already become less probable.")]
+PrefixFile = Annotated[
+    Path | None, typer.Option(readable=False, metavar="FILE", help="How each line's translation begins; a blank line: as it likes.")
+]
+BanFile = Annotated[
+    Path | None, typer.Option("--ban", readable=False, metavar="FILE", help="Phrases, one a line, that are not to be written.")
+]
+RequireFile = Annotated[
+    Path | None,
+    typer.Option("--require", readable=False, metavar="FILE", help="What each line's translation says, TAB between phrases."),
+]
+GlossaryFile = Annotated[
+    Path | None,
+    typer.Option("--glossary", readable=False, metavar="FILE", help="Source term TAB target term, one a line; # begins a comment."),
+]
+
+SHOWN = 5
+"""Missed terms that are named."""
 
 
-def asked(*, min_length: int, no_repeat_ngram: int, repetition_penalty: float) -> Control:
-    """What the options come to. Raises MTError, in one line, for what cannot be met."""
+@dataclass(frozen=True)
+class Asked:
+    """What the options come to."""
+
+    control: Control
+    prefixes: Iterable[str] | None
+    required: Iterable[list[str]] | None
+
+
+def asked(
+    *,
+    min_length: int,
+    no_repeat_ngram: int,
+    repetition_penalty: float,
+    ban: Path | None,
+    glossary: Path | None,
+    prefix_file: Path | None,
+    require: Path | None,
+    kind: Kind | None,
+) -> Asked:
+    """What the options ask of the translations of a text, or of a document of some kind. Raises MTError, in one line."""
+    for name, path in ("--prefix-file", prefix_file), ("--require", require):
+        if kind and path:
+            raise MTError(f"{name} {path} goes with plain text, line by line; a {kind} is no text (--input-format text reads its lines)")
     try:
-        return Control(min_length=min_length, no_repeat_ngram=no_repeat_ngram, repetition_penalty=repetition_penalty)
+        control = Control(
+            min_length=min_length,
+            no_repeat_ngram=no_repeat_ngram,
+            repetition_penalty=repetition_penalty,
+            banned=[line.strip() for line in read_lines(ban) if line.strip()] if ban else (),
+            glossary=Glossary(terms(glossary)) if glossary else None,
+        )
     except DecodeError as error:
         raise MTError(f"--{error}") from None
+    phrases = (line.split("\t") for line in begun(require)) if require else None
+    return Asked(control, begun(prefix_file) if prefix_file else None, phrases)
+
+
+def begun(path: Path) -> Iterator[str]:
+    """The lines of a file; what is wrong with it, or with its first line, is said at once."""
+    lines = read_lines(path)
+    return chain(list(islice(lines, 1)), lines)
+
+
+def terms(path: Path) -> Iterator[Term]:
+    """The entries of a glossary. Raises DataError, naming file and line, for what is none."""
+    seen: dict[str, int] = {}
+    for number, line in enumerate(read_lines(path), start=1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        source, *targets = (column.strip() for column in line.split("\t"))
+        if not source or len(targets) != 1 or not targets[0]:
+            raise DataError(f"{path}:{number}: should be a source term, a TAB and a target term")
+        if source in seen:
+            raise DataError(f"{path}:{number}: {source!r} is in line {seen[source]} already; keep one of the two")
+        seen[source] = number
+        yield Term(source, targets[0])
+
+
+def with_report(translations: Iterable[Translation]) -> Iterator[Translation]:
+    """The same translations; after the last, how many terms of the glossary were honoured, and which were missed, goes to stderr."""
+    honoured = 0
+    missed: dict[Term, int] = {}
+    for translation in translations:
+        for term, holds in translation.terms:
+            honoured += holds
+            if not holds:
+                missed[term] = missed.get(term, 0) + 1
+        yield translation
+    report = f"glossary: {honoured} honoured, {sum(missed.values())} missed"
+    if missed:
+        named = [f"{term.source} → {term.target}" + (f" ({count} times)" if count > 1 else "") for term, count in missed.items()]
+        report += ": " + "; ".join(named[:SHOWN]) + ("; …" if len(named) > SHOWN else "")
+    print(report, file=sys.stderr)

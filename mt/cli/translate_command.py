@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from mt.cli.control_options import MinLength, NoRepeat, Penalty, asked
+from mt.cli.control_options import BanFile, GlossaryFile, MinLength, NoRepeat, Penalty, PrefixFile, RequireFile, asked, with_report
 from mt.cli.documents import InputFormat, document_kind, fill_in
 from mt.cli.streams import DASH, Arriving, reading, refuse_same, writing
 from mt.config.schema import MAX_LENGTH_PENALTY
@@ -66,6 +66,10 @@ def translate(
     min_length: MinLength = 0,
     no_repeat_ngram: NoRepeat = 0,
     repetition_penalty: Penalty = 1.0,
+    prefix_file: PrefixFile = None,
+    ban: BanFile = None,
+    require: RequireFile = None,
+    glossary: GlossaryFile = None,
     batch_tokens: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Rows × longest source of a batch.  [default: the run's]")
     ] = None,
@@ -98,10 +102,20 @@ def translate(
     refuse_contradictions(beam=beam, greedy=greedy, sample=sample, sampling=sampling, n_best=n_best)
     if length_penalty is not None and not 0 <= length_penalty <= MAX_LENGTH_PENALTY:  # NaN is refused too, which typer's bounds let through
         raise MTError(f"--length-penalty {length_penalty:g}: should be from 0 to {MAX_LENGTH_PENALTY}")
-    control = asked(min_length=min_length, no_repeat_ngram=no_repeat_ngram, repetition_penalty=repetition_penalty)
     text_only = {"--n-best": n_best if n_best and n_best > 1 else None, "--format": output_format if output_format != Format.text else None}
     kind = document_kind(input_format, input_file, output_file, text_only=text_only, retranslate=retranslate)
-    refuse_same(output_file, input_file, *RunDir(model).entries())
+    beside = [path for path in (prefix_file, ban, require, glossary) if path]
+    refuse_same(output_file, input_file, *beside, *RunDir(model).entries())
+    wishes = asked(
+        min_length=min_length,
+        no_repeat_ngram=no_repeat_ngram,
+        repetition_penalty=repetition_penalty,
+        ban=ban,
+        glossary=glossary,
+        prefix_file=prefix_file,
+        require=require,
+        kind=kind,
+    )
     with reading(input_file) as source, writing(output_file) as file:  # what is wrong with either is said before torch is loaded
         from mt.formats.exchange import Kind, kind_of, open_document
 
@@ -129,12 +143,14 @@ def translate(
             translator.stream,
             to=to,
             settings=settings,
-            control=control,
+            control=wishes.control,
+            prefixes=wishes.prefixes,
+            required=wishes.required,
             batch_tokens=batch_tokens,
             seed=1 if seed is None else seed,
             window=1 if talking else WINDOW,
         )
-        warned = partial(with_warnings, most=translator.config.data.max_pieces)
+        warned = partial(with_warnings, most=translator.config.data.max_pieces, glossary=glossary is not None)
         if document:
             as_table = kind_of(output_file) is Kind.tsv
             known = sources(translator.config, to=tgt)
@@ -183,16 +199,23 @@ def as_json(text: str, found: Hypothesis) -> dict[str, Any]:
     return {"text": text, **scores, **({"parts": found.parts} if found.parts else {})}
 
 
-def with_warnings(translations: Iterable[Translation], *, most: int, places: Iterator[int | str]) -> Iterator[Translation]:
+def with_warnings(
+    translations: Iterable[Translation], *, most: int, places: Iterator[int | str], glossary: bool = False
+) -> Iterator[Translation]:
     """The same translations; after the last, what users should know about them goes to stderr, with the places: lines or origins."""
     split: list[int | str] = []
     truncated: list[int | str] = []
+    unmet: list[int | str] = []
     unknown: dict[int | str, int] = {}
-    for translation, place in zip(translations, places, strict=False):  # there are always more places
+    for translation, place in zip(
+        with_report(translations) if glossary else translations, places, strict=False
+    ):  # there are always more places
         if "split" in translation.flags:
             split.append(place)
         if "truncated" in translation.flags:
             truncated.append(place)
+        if "unmet" in translation.flags:
+            unmet.append(place)
         if translation.unknown:
             unknown[place] = unknown.get(place, 0) + translation.unknown
         yield translation
@@ -200,6 +223,8 @@ def with_warnings(translations: Iterable[Translation], *, most: int, places: Ite
         warn(f"{named(split)}: longer than {most} pieces (data.max_pieces), translated in parts")
     if truncated:
         warn(f"{named(truncated)}: the translation was ended by the length limit (decode.max_length_factor)")
+    if unmet:
+        warn(f"{named(unmet)}: the translation lacks something that it was to have (--prefix-file, --require, --glossary)")
     if unknown:
         lines = f"{len(unknown)} line{'' if len(unknown) == 1 else 's'}"
         warn(f"{sum(unknown.values())} unknown in {lines}: characters that the tokenizer has no piece for ({named(list(unknown))})")

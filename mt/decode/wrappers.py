@@ -2,24 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from mt.decode.constrain import Discourage, MinLength, NoRepeat, Watching
 from mt.decode.orders import Orders
+from mt.decode.phrases import Ban, Prefix
+from mt.decode.require import Require
 from mt.decode.step import Step
 
 
 def constrained(step: Step[Any], state: Any, orders: Orders, *, eos: int, limits: Sequence[int]) -> tuple[Step[Any], Any]:
-    """The step, with its first state, within a wrapper for each order there is; none cost nothing."""
-    wrappers: list[Callable[[Step[Any]], Watching[Any]]] = []
+    """The step, with its first state, within a wrapper for each order there is; none cost nothing.
+
+    What is forced keeps its place among bans and repetitions, being further in. Required phrases know the bans: they do not begin one.
+    """
+
+    def around(outer: Watching[Any]) -> tuple[Step[Any], Any]:
+        return outer, outer.start(state, len(limits))
+
     if orders.repetition_penalty != 1:
-        wrappers.append(lambda inner: Discourage(inner, orders.repetition_penalty))
+        step, state = around(Discourage(step, orders.repetition_penalty))
+    if any(orders.prefixes):
+        step, state = around(Prefix(step, orders.prefixes))
+    if orders.banned:
+        step, state = around(Ban(step, orders.banned))
+    if any(orders.required):
+        require = Require(step, eos=eos)
+        step, state = require, require.start(state, orders.required, limits)
     if orders.no_repeat_ngram:
-        wrappers.append(lambda inner: NoRepeat(inner, orders.no_repeat_ngram))
+        step, state = around(NoRepeat(step, orders.no_repeat_ngram))
     if orders.min_length:
-        wrappers.append(lambda inner: MinLength(inner, orders.min_length, eos=eos, limits=limits))
-    for wrapper in wrappers:
-        outer = wrapper(step)
-        step, state = outer, outer.start(state, len(limits))
+        step, state = around(MinLength(step, orders.min_length, eos=eos, limits=limits))
     return step, state

@@ -68,3 +68,141 @@ def test_what_cannot_be_met_is_one_line(run: RunDir, words: str, message: str) -
     done = mt("translate", "--model", run.path, *words.split(), stdin=TEXT)
     assert (done.code, done.out) == (2, b"")
     assert [line.removeprefix("mt: ") for line in done.err] == [message]
+
+
+# ── how translations begin, and what they say ───────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture(scope="module")
+def words(translator: Translator) -> list[str]:
+    """Words of the target language that no translation has by itself, each of a few pieces."""
+    said = {word for one in translator.translate(LINES) for word in one.text.split()}
+    known = sorted({word for line in toy.sentences(60, seed=9) for word in line.split() if word.isalpha()} - said)
+    assert len(known) > 6
+    return known
+
+
+def saved(path: Path, *lines: str) -> Path:
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8", newline="\n")
+    return path
+
+
+@pytest.mark.parametrize(("how", "settings"), SEARCHES)
+def test_prefixes(run: RunDir, translator: Translator, words: list[str], tmp_path: Path, how: str, settings: Beam | Sampling) -> None:
+    prefixes = [f"{words[0]} {words[1]}", "", words[2][:2], "", words[3]]
+    records, done = translated(run, *how.split(), "--prefix-file", saved(tmp_path / "prefixes", *prefixes))
+    expected = translator.translate(LINES, settings=settings, prefixes=prefixes)
+    free = translator.translate(LINES, settings=settings)
+    for record, prefix, one, without in zip(records, prefixes, expected, free, strict=True):
+        texts = [h["text"] for h in record["hypotheses"]]
+        assert all(text.startswith(prefix) for text in texts)
+        assert texts == [text for text, _ in one.hypotheses]
+        assert "unmet" not in record["flags"]
+        if not prefix:
+            assert texts == [text for text, _ in without.hypotheses]
+    assert not any("lacks something" in line for line in done.err)
+
+
+@pytest.mark.parametrize("how", [how for how, _ in SEARCHES])
+def test_required_phrases(run: RunDir, words: list[str], tmp_path: Path, how: str) -> None:
+    phrases = [[words[0]], [], [words[1], words[2]], [""], [words[4]]]
+    records, _ = translated(run, *how.split(), "--require", saved(tmp_path / "required", *("\t".join(own) for own in phrases)))
+    for record, own in zip(records, phrases, strict=True):
+        assert "unmet" not in record["flags"]
+        for h in record["hypotheses"]:
+            assert all(phrase in h["text"] for phrase in own)
+            assert h["log_prob"] > -1000
+
+
+def test_what_cannot_be_said_is_flagged_and_told(run: RunDir, words: list[str], tmp_path: Path) -> None:
+    long = " ".join(words * 20)
+    records, done = translated(run, "--require", saved(tmp_path / "required", words[0], "", f"{long}", "", ""))
+    assert [record["flags"].count("unmet") for record in records] == [0, 0, 1, 0, 0]
+    assert "warning: line 3: the translation lacks something that it was to have (--prefix-file, --require, --glossary)" in done.err
+
+
+@pytest.mark.parametrize("how", [how for how, _ in SEARCHES])
+def test_banned_phrases(run: RunDir, translator: Translator, tmp_path: Path, how: str) -> None:
+    free, _ = translated(run, *how.split())
+    banned = sorted({word for record in free for h in record["hypotheses"] for word in h["text"].split() if len(word) > 1})[:4]
+    encode = translator.tokenizers.tgt.encode
+    records, _ = translated(run, *how.split(), "--ban", saved(tmp_path / "banned", *banned, ""))
+    ids = [h["ids"] for record in records for h in record["hypotheses"]]
+    assert ids != [h["ids"] for record in free for h in record["hypotheses"]]
+    for phrase in banned:
+        way = encode(phrase)
+        assert not any(own[i : i + len(way)] == way for own in ids for i in range(len(own)))
+
+
+@pytest.mark.parametrize("how", [how for how, _ in SEARCHES])
+def test_a_glossary_is_honoured_and_reported(run: RunDir, words: list[str], tmp_path: Path, how: str) -> None:
+    """`Bage` begins a sentence; `dep` is no word of it; one term is too long to be said."""
+    entries = ["# a comment", f"bage\t{words[0]}", f"dep\t{words[1]}", "", f"fide\t{' '.join(words * 20)}"]
+    glossary = saved(tmp_path / "terms.tsv", *entries)
+    records, done = translated(run, *how.split(), "--glossary", glossary, stdin=b"Bage depe .\nfide .\n\n")
+    first, second, _ = records
+    assert all(words[0] in h["text"] for h in first["hypotheses"])
+    assert [record["flags"].count("unmet") for record in records] == [0, 1, 0]
+    assert second["hypotheses"]
+    (report,) = [line for line in done.err if line.startswith("glossary: ")]
+    assert report.startswith(f"glossary: 1 honoured, 1 missed: fide → {words[0]} ")
+
+
+def test_a_line_in_parts_begins_and_says_what_it_is_to(run: RunDir, words: list[str], tmp_path: Path) -> None:
+    line = " ".join(toy.sentences(12, seed=3))
+    asked = ["--prefix-file", saved(tmp_path / "prefixes", words[0]), "--require", saved(tmp_path / "required", words[1])]
+    (record,), _ = translated(run, *asked, stdin=f"{line}\n".encode())
+    assert "split" in record["flags"]
+    assert "unmet" not in record["flags"]
+    assert record["hypotheses"][0]["text"].startswith(words[0])
+    assert words[1] in record["hypotheses"][0]["text"]
+
+
+def test_documents_obey_too(run: RunDir, words: list[str], tmp_path: Path) -> None:
+    document = saved(tmp_path / "in.po", 'msgid ""', 'msgstr "Language: \\n"', "", 'msgid "bage depe ."', 'msgstr ""')
+    glossary = saved(tmp_path / "terms.tsv", f"bage\t{words[0]}")
+    done = mt("translate", "--model", run.path, "--input", document, "--output", tmp_path / "out.po", "--glossary", glossary)
+    assert done.code == 0
+    assert words[0] in (tmp_path / "out.po").read_text(encoding="utf-8")
+    assert "glossary: 1 honoured, 0 missed" in done.err
+
+
+@pytest.mark.parametrize(
+    ("option", "text", "message"),
+    [
+        (
+            "--prefix-file",
+            "a\n",
+            "prefixes (--prefix-file): none for line 2; give one for each line, empty where nothing is asked for",
+        ),
+        ("--prefix-file", "a\n" * 6, "prefixes (--prefix-file): more than the 5 lines; give one for each line"),
+        ("--require", "a\n" * 6, "required phrases (--require): more than the 5 lines; give one for each line"),
+        ("--glossary", "a\tb\nc\n", "{file}:2: should be a source term, a TAB and a target term"),
+        ("--glossary", "a\tb\na\tc\n", "{file}:2: 'a' is in line 1 already; keep one of the two"),
+    ],
+)
+def test_files_that_do_not_fit_are_one_line_and_leave_nothing(run: RunDir, tmp_path: Path, option: str, text: str, message: str) -> None:
+    file = tmp_path / "file"
+    file.write_text(text, encoding="utf-8")
+    done = mt("translate", "--model", run.path, option, file, "--output", tmp_path / "out", stdin=TEXT)
+    assert done.code == 2
+    assert done.err[-1].removeprefix("mt: ") == message.format(file=file)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("option", ["--prefix-file", "--require", "--ban", "--glossary"])
+def test_a_missing_file_is_told_before_the_model_is_loaded(
+    run: RunDir, tmp_path: Path, option: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Translator, "load", lambda *_, **__: pytest.fail("the model was loaded"))
+    done = mt("translate", "--model", run.path, option, tmp_path / "missing", stdin=TEXT)
+    assert (done.code, done.out, len(done.err)) == (2, b"", 1)
+    assert str(tmp_path / "missing") in done.err[0]
+
+
+@pytest.mark.parametrize("option", ["--prefix-file", "--require"])
+def test_what_goes_line_by_line_does_not_go_with_documents(run: RunDir, tmp_path: Path, option: str) -> None:
+    file = saved(tmp_path / "file", "a")
+    done = mt("translate", "--model", run.path, "--input-format", "po", option, file, stdin=b"")
+    expected = f"{option} {file} goes with plain text, line by line; a po is no text (--input-format text reads its lines)"
+    assert (done.code, [line.removeprefix("mt: ") for line in done.err]) == (2, [expected])
