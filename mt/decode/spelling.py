@@ -83,10 +83,13 @@ def cases(phrase: str) -> set[str]:
 
 def ways(text: str, tokenizer: Tokenizer) -> list[tuple[int, ...]]:
     """The ids of a text after a space, and of the same text right after something else; none if it has characters without a piece."""
+    spaced = tokenizer.encode(text)
+    if tokenizer.unk in spaced:  # it might be one unknown with the opener
+        return []
     head = tokenizer.encode(OPENER)
     joined = tokenizer.encode(OPENER + text.strip())
-    both = tokenizer.encode(text), joined[len(head) :] if joined[: len(head)] == head else []
-    return list(dict.fromkeys(tuple(ids) for ids in both if ids and tokenizer.unk not in ids))
+    both = spaced, joined[len(head) :] if joined[: len(head)] == head else []
+    return list(dict.fromkeys(tuple(ids) for ids in both if ids))
 
 
 def within(short: tuple[int, ...], long: tuple[int, ...]) -> bool:
