@@ -37,16 +37,17 @@ from mt.cli import (
     train_command,
     translate_command,
 )
-from mt.cli.usage import Command
+from mt.cli.usage import Command, Group
 from mt.errors import MTError
 from mt.files import NO_ROOM
 
-POSITIONAL: Any = {"context_settings": {"allow_extra_args": True}}
+POSITIONAL: Any = {"cls": Command, "context_settings": {"allow_extra_args": True}}
 """Of commands that ask what a bare file name is, instead of giving their usage."""
 PATH_PROBLEMS = frozenset((errno.EACCES, errno.EPERM, errno.ELOOP, errno.ENAMETOOLONG))
 """Codes of an OSError that is no fault if it names a file, wherever it comes from."""
 
 app = typer.Typer(
+    cls=Group,
     help="Train, run and judge machine-translation models: two text files in, translations and honest scores out.",
     epilog="`mt COMMAND --help` explains a command and its options.",
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
@@ -59,7 +60,7 @@ app.command("train", cls=Command, short_help="Go from raw text to a trained run,
 app.command("translate", **POSITIONAL, short_help="Translate text with a run: N lines in, N lines out.")(translate_command.translate)
 app.command("eval", **POSITIONAL, short_help="Score a run or a file of translations: BLEU, chrF, TER.")(eval_command.eval_)
 app.command("score", **POSITIONAL, short_help="Tell how probable a run finds given translations.")(score_command.score)
-app.command("average", short_help="Average the weights of checkpoints of a run.")(average_command.average)
+app.command("average", cls=Command, short_help="Average the weights of checkpoints of a run.")(average_command.average)
 app.command("backtranslate", **POSITIONAL, short_help="Make sources for monolingual text: more pairs to train on.")(
     backtranslate_command.backtranslate
 )

@@ -1,4 +1,4 @@
-"""`mt config show` and `mt config schema`."""
+"""`mt config show`, `mt config explain` and `mt config schema`."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Annotated
 
 import typer
 
-from mt.cli.usage import Command
+from mt.cli.usage import Command, Group
 
-config_app = typer.Typer(help="Show what a config file comes to, and what can be in one.", no_args_is_help=True)
+config_app = typer.Typer(cls=Group, help="Show what a config file comes to, and what can be in one.", no_args_is_help=True)
 
 
 @config_app.command(cls=Command)
 def show(
-    file: Annotated[Path, typer.Argument(help="Config file.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Config file.")],
     overrides: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting, as in train.seed=2; repeatable.")
     ] = None,
@@ -37,7 +37,23 @@ def show(
         typer.echo(f"# {line}")
 
 
-@config_app.command()
+@config_app.command(cls=Command)
+def explain(
+    name: Annotated[
+        str, typer.Argument(metavar="[NAME]", help="A setting or a group of them, such as train.optimizer or lr; all without it.")
+    ] = "",
+) -> None:
+    """Print what the settings do, with their defaults.
+
+    The `*` in a name stands for a number or a name: data.train.*.weight is that of each training corpus.
+    """
+    from mt.config.manual import manual
+
+    for line in manual(name):
+        typer.echo(line)
+
+
+@config_app.command(cls=Command)
 def schema() -> None:
     """Print the JSON schema of config files.
 

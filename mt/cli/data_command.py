@@ -9,12 +9,12 @@ from typing import Annotated
 import typer
 
 from mt.cli import check_command
-from mt.cli.usage import Command
+from mt.cli.usage import Command, Group
 
-data_app = typer.Typer(help="Look at training data, and prepare it ahead of training.", no_args_is_help=True)
+data_app = typer.Typer(cls=Group, help="Look at training data, and prepare it ahead of training.", no_args_is_help=True)
 data_app.command("check", cls=Command, short_help="Examine corpora: what is wrong, where, and what helps.")(check_command.check)
 
-ConfigFile = Annotated[Path, typer.Option("--config", metavar="FILE", help="Settings, in YAML; see `mt config schema`.")]
+ConfigFile = Annotated[Path, typer.Option("--config", metavar="FILE", help="Settings, in YAML; see `mt config explain`.")]
 Overrides = Annotated[
     list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting, as in train.seed=2; repeatable.")
 ]
@@ -27,7 +27,7 @@ def say(line: str) -> None:
 
 @data_app.command(cls=Command, short_help="Print pairs as the model will see them.")
 def show(
-    config: Annotated[Path | None, typer.Option("--config", metavar="FILE", help="Settings, in YAML; see `mt config schema`.")] = None,
+    config: Annotated[Path | None, typer.Option("--config", metavar="FILE", help="Settings, in YAML; see `mt config explain`.")] = None,
     run: Annotated[Path | None, typer.Option("--run", metavar="DIR", help="Instead of --config: the settings and pairs of a run.")] = None,
     overrides: Overrides = None,
     epoch: Annotated[int, typer.Option("--epoch", min=1, metavar="N", help="Which epoch, from 1; noise is another in each.")] = 1,

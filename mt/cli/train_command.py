@@ -17,7 +17,7 @@ def say(line: str) -> None:
 
 
 def train(
-    config: Annotated[Path, typer.Option("--config", metavar="FILE", help="Settings, in YAML; see `mt config schema`.")],
+    config: Annotated[Path, typer.Option("--config", metavar="FILE", help="Settings, in YAML; see `mt config explain`.")],
     overrides: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting, as in train.seed=2; repeatable.")
     ] = None,

@@ -6,13 +6,45 @@ from collections.abc import Sequence
 from typing import Any
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 
 UsageError: Any = typer.BadParameter.__base__  # of click, which some versions of typer hold and others stand on
 
+# What another command, or another program, calls it.
+_OPTIONS = {
+    "-c": "--config",
+    "-m": "--model",
+    "-i": "--input",
+    "-o": "--output",
+    "--src": "--input",
+    "--input": "--src",
+    "--tgt": "--ref",
+    "--ref": "--tgt",
+    "--run": "--model",
+    "--config": "--model",
+}
+_OF_TRAIN = {
+    "--src": "name the files in the config, under data.train",
+    "--tgt": "name the files in the config, under data.train",
+    "--model": "--config FILE --resume goes on with a run, --init-from RUN starts from its weights",
+}
+_COMMANDS = {
+    "check": "data check",
+    "prepare": "data prepare",
+    "preprocess": "data prepare",
+    "schema": "config schema",
+    "explain": "config explain",
+    "test": "eval",
+    "generate": "translate",
+    "predict": "translate",
+    "help": "--help",
+    "version": "--version",
+}
+_OF_A_CONFIG = {"mt": "train --config", "mt config": "show"}
+
 
 class Command(TyperCommand):
-    """A command with `--config` and `--set`, the two that are easily written otherwise."""
+    """A command that knows what it is mistaken for."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """As any command does; a complaint ends with the cure."""
@@ -20,18 +52,71 @@ class Command(TyperCommand):
         try:
             return super().parse_args(ctx, args)
         except UsageError as error:
-            options = {option for parameter in self.params for option in parameter.opts}
-            if cure := meant(given, options):
+            options = {option: parameter for parameter in self.params for option in parameter.opts}
+            if cure := meant(given, set(options)) or _instead(given, options) or _explained(error):
                 raise UsageError(f"{error.format_message().rstrip('.')}; {cure}", ctx) from None
             raise
 
 
+class Group(TyperGroup):
+    """A group of commands that knows where those are that it has not."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """As any group does; a complaint ends with the cure."""
+        word = args[0]
+        try:
+            return super().resolve_command(ctx, args)
+        except UsageError as error:
+            cure = f"mt {_COMMANDS[word]}" if word in _COMMANDS else None
+            if word.endswith((".yaml", ".yml")) and ctx.command_path in _OF_A_CONFIG:
+                cure = f"{ctx.command_path} {_OF_A_CONFIG[ctx.command_path]} {word}"
+            if cure:
+                raise UsageError(f"{error.format_message().rstrip('.')}; write {cure}", ctx) from None
+            raise
+
+
 def meant(args: Sequence[str], options: set[str]) -> str | None:
-    """What to write instead of a config without its option, or of a setting without `=` or with spaces around it."""
+    """What to write instead of a config without its option, or of a setting without `--set`, without `=` or with spaces around it."""
     for before, word, after, later in zip(["", *args], args, [*args[1:], ""], [*args[2:], "", ""], strict=False):
         value = later if after == "=" else after.removeprefix("=")
+        bare = not before.startswith("-") and not word.startswith("-")
         if before == "--set" and "=" not in word[:-1] and value and not value.startswith("--"):
             return f"write --set {word.removesuffix('=')}={value}"
-        if "--config" in options and not before.startswith("-") and word.endswith((".yaml", ".yml")):
+        if "--config" in options and bare and word.endswith((".yaml", ".yml")):
             return f"write --config {word}"
+        if "--set" in options and bare and "." in word.partition("=")[0] and "=" in word[:-1]:
+            return f"write --set {word}"
+    if {"--src", "--tgt"} <= options and len(args) == 2 and not any(word.startswith("-") for word in args):
+        return f"write --src {args[0]} --tgt {args[1]}"
     return None
+
+
+def _instead(args: Sequence[str], options: dict[str, Any]) -> str | None:
+    """What to write instead of the first option that a command does not have: its own name of that, or a setting."""
+    for word, after in zip(args, [*args[1:], ""], strict=False):
+        name, _, value = word.partition("=")
+        value = value or ("" if after.startswith("-") else after)
+        if not name.startswith("-") or name in options or name in ("-h", "--help"):
+            continue
+        own = _OPTIONS.get(name, "")
+        if own in options:
+            return f"write {own} {options[own].metavar if own == '--model' else value}".rstrip()
+        if name == "--config" and "file" in options:
+            return f"write the file alone: {value}"
+        if "--resume" in options and name in _OF_TRAIN:
+            return _OF_TRAIN[name]
+        if "--set" in options and name.startswith("--") and value:
+            from mt.config.names import named_so
+
+            if setting := named_so(name.removeprefix("--").replace("-", "_")):
+                return f"write --set {setting}={value}"
+        return None
+    return None
+
+
+def _explained(error: Any) -> str | None:
+    """An option that is missing, in the words of its help."""
+    missing = getattr(error, "param", None)
+    if missing is None or not error.format_message().startswith("Missing option"):
+        return None
+    return f"{missing.opts[0]} {missing.metavar}: {missing.help}"

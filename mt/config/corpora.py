@@ -220,7 +220,7 @@ class DataConfig(Stage):
     """What is trained on, what is watched during training, what is scored at the end."""
 
     train: list[Corpus] = Field(min_length=1)
-    """Training corpora."""
+    """Training corpora, each in one of the formats below (docs/formats.md), as in {src: a.en, tgt: a.de}; so are dev and test sets."""
     dev: DevSet
     """Validation set, several by name (the means of their scores decide), or `none` to train without one."""
     test: dict[str, Corpus] = {}

@@ -22,6 +22,7 @@ _SYNONYMS = {
     "d_model": "dim",
     "epochs": "max_epochs",
     "hidden_size": "dim",
+    "layers": "encoder_layers",
     "lenpen": "length_penalty",
     "learning_rate": "lr",
     "max_steps": "max_updates",
@@ -31,6 +32,7 @@ _SYNONYMS = {
     "source": "src",
     "steps": "max_updates",
     "target": "tgt",
+    "trg": "tgt",
     "valid": "dev",
 }
 _CLOSE = 0.7
@@ -41,16 +43,16 @@ def settings(stage: type[Stage] = Config, at: Trail = ()) -> Iterator[Trail]:
     """The trail of every setting there can be, groups included."""
     for name, field in stage.model_fields.items():
         yield (*at, name)
-        for group, inside in _stages(field.annotation):
+        for group, inside in stages(field.annotation):
             yield from settings(group, (*at, name, *inside))
 
 
-def _stages(annotation: Any, inside: Trail = ()) -> Iterator[tuple[type[Stage], Trail]]:
+def stages(annotation: Any, inside: Trail = ()) -> Iterator[tuple[type[Stage], Trail]]:
     """The groups that a setting can be, and where they are in it."""
     if isinstance(annotation, type) and issubclass(annotation, Stage):
         yield annotation, inside
     for part in get_args(annotation):
-        yield from _stages(part, (*inside, ITEM) if get_origin(annotation) in (list, dict) else inside)
+        yield from stages(part, (*inside, ITEM) if get_origin(annotation) in (list, dict) else inside)
 
 
 def siblings(trail: Trail) -> list[str]:
@@ -74,6 +76,14 @@ def nearest(trail: Trail) -> Trail | None:
         if likeness >= _CLOSE and (best is None or score > best[0]):
             best = score, (*trail[:-1], setting[-1]) if here else setting
     return best[1] if best else None
+
+
+def named_so(word: str) -> str | None:
+    """The setting with exactly this name, or what other toolkits call it, wherever it is; of several that of training, else None."""
+    name = _SYNONYMS.get(word, word)
+    found = [".".join(map(str, setting)) for setting in settings() if setting[-1] == name and ITEM not in setting]
+    found = [setting for setting in found if setting == f"train.{name}"] or found
+    return found[0] if len(found) == 1 else None
 
 
 def most_like(word: str, choices: list[str]) -> str | None:

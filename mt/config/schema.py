@@ -1,4 +1,4 @@
-"""Every setting there is: one frozen model per stage. The text under a field is its manual (`mt config schema` prints it)."""
+"""Every setting there is: one frozen model per stage. The text under a field is its manual (`mt config explain` prints it)."""
 
 from __future__ import annotations
 
