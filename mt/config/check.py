@@ -12,11 +12,12 @@ from mt.config.schema import Config, Langs, TextFiles
 from mt.config.stage import Trail
 
 _FEW_UPDATES = 100
+_HIGH_RATE = 0.1
 
 
 def doubts(config: Config) -> Iterator[tuple[Trail, str]]:
     """Each doubtful setting of a complete config (absolute paths), and why."""
-    return chain(_data(config), directions.doubts(config), _training(config))
+    return chain(_data(config), directions.doubts(config), _rate(config), _training(config))
 
 
 def _data(config: Config) -> Iterator[tuple[Trail, str]]:
@@ -39,6 +40,12 @@ def _data(config: Config) -> Iterator[tuple[Trail, str]]:
             elif file in chosen_by:
                 yield trail, f"{file.name} is the dev set as well, by which the best checkpoint is chosen, so its scores flatter"
                 break
+
+
+def _rate(config: Config) -> Iterator[tuple[Trail, str]]:
+    if (lr := config.train.optimizer.lr) > _HIGH_RATE:
+        what = f"{lr:g} is far above what AdamW takes, 1e-4 to 5e-3: the loss will hardly come down, or go up again"
+        yield ("train", "optimizer", "lr"), what
 
 
 def _training(config: Config) -> Iterator[tuple[Trail, str]]:

@@ -8,6 +8,8 @@ a run that starts from another has only itself to be compared with.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 
 from mt.config.schema import TrainConfig
@@ -22,9 +24,6 @@ FAR = 1.0
 """So much above its lowest the smoothed loss is far from it: the perplexity is e times as large."""
 LEAST_SCALE = 1e-4
 """Of fp16: with a smaller one, gradients that fit at the top are gone at the bottom."""
-
-CALMER = "Lower train.optimizer.lr, lengthen train.schedule.warmup, or set train.precision: fp32"
-"""The cure for numbers out of hand."""
 
 
 def follow(progress: Progress, loss: float) -> None:
@@ -51,14 +50,14 @@ def refuse_endless_skipping(state: State, event: Update, *, cfg: TrainConfig, ru
     if state.progress.skipped_in_a_row < cfg.max_skipped:
         return
     newest = f"the newest with {event.origins[0]}" if event.origins else "the newest without pairs"
-    raise TrainError(f"{cfg.max_skipped} updates in a row had a non-finite loss or gradient ({newest}); {last_good(run)}. {CALMER}")
+    raise TrainError(f"{cfg.max_skipped} updates in a row had a non-finite loss or gradient ({newest}); {last_good(run)}. {calmer(run)}")
 
 
 def refuse_spent_scale(state: State, event: Update, run: RunDir) -> None:
     """Raise TrainError when fp16 no longer holds large and small gradients at once."""
     if event.skipped and state.scaler.is_enabled() and (scale := state.scaler.get_scale()) < LEAST_SCALE:
         what = f"the loss scale of fp16 has come down to {scale:g}, as gradients were too large again and again"
-        raise TrainError(f"{what}; {last_good(run)}. {CALMER}")
+        raise TrainError(f"{what}; {last_good(run)}. {calmer(run)}")
 
 
 def refuse_explosion(progress: Progress, *, cfg: TrainConfig, run: RunDir) -> None:
@@ -69,16 +68,29 @@ def refuse_explosion(progress: Progress, *, cfg: TrainConfig, run: RunDir) -> No
     good = [update for update in run.steps() if update <= calm]
     where = f"the last checkpoint from before that is {run.step(good[-1]).name}" if good else "no checkpoint is left from before that"
     loss = f"the loss came down to {progress.lowest:.2f} and is {progress.smoothed:.2f} now, more than {FAR:g} above it"
-    raise TrainError(f"{loss} for {progress.risen} updates (train.max_risen); {where}. {CALMER}")
+    raise TrainError(f"{loss} for {progress.risen} updates (train.max_risen); {where}. {calmer(run, good)}")
 
 
 def refuse_broken_weights(state: State, run: RunDir) -> None:
     """Raise TrainError instead of saving weights that an update, itself of finite gradients, has thrown beyond what numbers hold."""
     if not all(torch.isfinite(weights).all() for weights in state.model.parameters()):
-        raise TrainError(f"the weights are no longer finite after update {state.progress.update}; {last_good(run)}. {CALMER}")
+        raise TrainError(f"the weights are no longer finite after update {state.progress.update}; {last_good(run)}. {calmer(run)}")
 
 
 def last_good(run: RunDir) -> str:
     """Where to go on from, for a message."""
     last = run.names().get("last")
     return f"the last good checkpoint is {last}" if last else "no checkpoint was written yet"
+
+
+def calmer(run: RunDir, good: Sequence[int] | None = None) -> str:
+    """What helps, and the way to it, as a run that goes on keeps its settings; `good` are its good checkpoints, if not all are."""
+    best = run.names().get("best")
+    is_good = good is None or best in {run.average.name, *(run.step(update).name for update in good)}
+    start = best if is_good else run.step(good[-1]).name if good else None
+    ways = "start over with --overwrite"
+    if start:
+        named = "" if is_good else f', once it is "best" in {run.names_file},'
+        ways += f", or from {start}{named} with --init-from {run.path} --run-dir NEW"
+    settings = "Lower train.optimizer.lr, lengthen train.schedule.warmup, or set train.precision: fp32"
+    return f"{settings}; --resume would keep these as they are: {ways}"

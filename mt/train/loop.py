@@ -21,7 +21,7 @@ from mt.errors import DecodeError, TooLargeError, TrainError
 from mt.files import sync
 from mt.formats.pairs import counted
 from mt.rundir import RunDir
-from mt.train.divergence import follow, refuse_broken_weights, refuse_divergence
+from mt.train.divergence import calmer, follow, last_good, refuse_broken_weights, refuse_divergence
 from mt.train.events import Event, Saved, Update, Validated
 from mt.train.memory import Shape, enough_memory
 from mt.train.monitor import naming
@@ -81,7 +81,7 @@ def fit(
         due = progress.update % plan.validate_every == 0 and not event.skipped
         is_best = False
         if validator and (due or (ended and ended != INTERRUPTED)):
-            validated = validate(state, validator, cfg=cfg, epoch=epoch, began=began)
+            validated = validate(state, validator, cfg=cfg, run=run, epoch=epoch, began=began)
             is_best = validated.best
             ended = ended or patience_lost(state, cfg)
             yield validated
@@ -172,7 +172,7 @@ def rate_of(state: State, cfg: TrainConfig, plan: Plan) -> float:
     return learning_rate(cfg.schedule, update, lr=cfg.optimizer.lr, dim=dim, warmup=plan.warmup, end=plan.curve_end)
 
 
-def validate(state: State, validator: Validators, *, cfg: TrainConfig, epoch: int, began: float) -> Validated:
+def validate(state: State, validator: Validators, *, cfg: TrainConfig, run: RunDir, epoch: int, began: float) -> Validated:
     """Measure the weights that would be used, and note whether they are the best so far. The run began at `began` by the clock."""
     start = time.perf_counter()
     try:
@@ -182,7 +182,8 @@ def validate(state: State, validator: Validators, *, cfg: TrainConfig, epoch: in
         cure = "lower decode.batch_tokens or train.validation.beam"
         raise TrainError(f"validation at update {state.progress.update}: {error.args[0].split(':')[0]}; {cure}") from None
     except DecodeError as error:  # not a number where the update before was finite
-        raise TrainError(f"validation at update {state.progress.update}: {error.args[0].split(';')[0]}; lower train.optimizer.lr") from None
+        what = f"validation at update {state.progress.update}: {error.args[0].split(';')[0]}"
+        raise TrainError(f"{what}; {last_good(run)}. {calmer(run)}") from None
     progress, metric = state.progress, cfg.early_stopping.metric
     if progress.metric != metric:  # another one since the run was resumed: their scores cannot be compared
         progress.metric, progress.best, progress.stale = metric, None, 0

@@ -309,6 +309,10 @@ def test_a_misspelt_group_is_still_looked_into(problems) -> None:
             "train: {max_updates: 100, save_every: 101}",
             "train.save_every: longer than the run of 100 updates: nothing is saved before the end",
         ),
+        (
+            "train: {optimizer: {lr: 1}}",
+            "train.optimizer.lr: 1 is far above what AdamW takes, 1e-4 to 5e-3: the loss will hardly come down, or go up again",
+        ),
         ("train: {max_updates: 9}", "train.max_updates: 9 updates show that training runs, but teach a model next to nothing"),
         (
             "train: {batch_tokens: 256}",
@@ -329,6 +333,7 @@ def test_doubtful_settings_are_warned_of(read, text: str, doubt: str) -> None:
     [
         "train: {max_updates: 100, schedule: {warmup: 100}, validation: {every: 100}, save_every: 100}",
         "train: {batch_tokens: 257}",
+        "train: {optimizer: {lr: 0.1}}",
         "train: {device: cuda}\nmodel: {attention_dropout: 0.1}",
     ],
 )

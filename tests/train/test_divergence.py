@@ -14,7 +14,7 @@ import torch
 
 from mt.errors import TrainError
 from mt.rundir import RunDir
-from mt.train.divergence import FAR, HORIZON, follow, refuse_explosion
+from mt.train.divergence import FAR, HORIZON, calmer, follow, refuse_explosion
 from mt.train.events import Saved, Update
 from mt.train.loop import Plan, fit
 from mt.train.monitor import Console, Journal
@@ -51,7 +51,9 @@ def test_a_loss_that_came_down_and_exploded_ends_the_run_and_names_a_checkpoint_
     words = str(error.value)
     found = re.fullmatch(
         r"the loss came down to ([\d.]+) and is ([\d.]+) now, more than 1 above it for 60 updates .train.max_risen.; "
-        r"the last checkpoint from before that is step-0*(\d+). Lower train.optimizer.lr, .*",
+        r"the last checkpoint from before that is step-0*(\d+). Lower train.optimizer.lr, .*; --resume would keep these as they are: "
+        r"start over with --overwrite, or from step-0*\3, once it is \"best\" in \S+names.json, with "
+        rf"--init-from {re.escape(str(run.path))} --run-dir NEW",
         words,
     )
     assert found, words
@@ -64,6 +66,19 @@ def test_a_loss_that_came_down_and_exploded_ends_the_run_and_names_a_checkpoint_
     with torch.no_grad():
         total, count = good.loss(batch.src_BS, batch.inputs_BT, batch.gold_BT)
     assert total / count < lowest + FAR / 2
+
+
+def test_the_way_on_is_from_the_best_checkpoint_where_that_is_a_good_one(run: RunDir) -> None:
+    assert calmer(run).endswith("as they are: start over with --overwrite")
+    state = tiny.state()
+    state.save(run)
+    for name in (run.step(0), run.average):
+        run.set_names(best=name)
+        for good in (None, [0]):
+            assert calmer(run, good).endswith(f"--overwrite, or from {name.name} with --init-from {run.path} --run-dir NEW")
+    run.set_names(best=run.step(7))
+    assert f'or from step-00000000, once it is "best" in {run.names_file}, with --init-from' in calmer(run, [0])
+    assert calmer(run, []).endswith("--overwrite")
 
 
 def test_how_long_is_a_setting_and_0_is_for_ever(run: RunDir) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import torch
 
 from mt.config.schema import Config
 from mt.errors import ConfigError, TooLargeError, TrainError
 from mt.model.transformer import Transformer
+from mt.rundir import RunDir
 from mt.train import memory
 from mt.train.loop import update, validate
 from mt.train.memory import enough_memory, memory_of, refuse_too_large, size_of
@@ -74,13 +77,13 @@ def test_of_a_batch_that_is_too_large_the_message_tells_its_shape_and_how_far_ov
         update(state, [tiny.batch(8)], cfg=tiny.cfg(), lr=1e-3, epoch=0, start=0.0)
 
 
-def test_memory_that_runs_out_while_validating_is_not_taken_for_numbers_out_of_hand() -> None:
+def test_memory_that_runs_out_while_validating_is_not_taken_for_numbers_out_of_hand(tmp_path: Path) -> None:
     def full(_: object) -> None:
         raise TooLargeError("too little memory for a batch of 7 sentences: give a smaller --batch-tokens or --beam")
 
     told = "^validation at update 0: too little memory for a batch of 7 sentences; lower decode.batch_tokens or train.validation.beam$"
     with pytest.raises(TrainError, match=told):
-        validate(tiny.state(), full, cfg=tiny.cfg(), epoch=0, began=0.0)  # type: ignore[arg-type]
+        validate(tiny.state(), full, cfg=tiny.cfg(), run=RunDir(tmp_path), epoch=0, began=0.0)  # type: ignore[arg-type]
 
 
 def test_any_other_error_stays_what_it_is() -> None:
