@@ -32,10 +32,10 @@ def foretell(prepared: Prepared, *, asked: Config, say: Say) -> None:
     found, vocab = parameters(prepared.state.model), prepared.data.tokenizers.tgt.size
     device = prepared.state.device
     needed = memory(config, found, shape, vocab=vocab, precision=prepared.state.precision, on_cpu=device.type == "cpu")
-    measured = rehearse(prepared.state, prepared.data, config, prepared.plan)
+    measured = rehearse(prepared.state, prepared.data, config, prepared.plan, micro_batches=prepared.micro_batches)
     say(
         f"memory: {size(needed.total)} by arithmetic: weights {size(needed.weights)}, gradients and optimiser {size(needed.training)}, "
-        f"activations {size(needed.activations)} for the largest batch ({shape.rows} pairs of {shape.src} and {shape.tgt} pieces)"
+        f"activations {size(needed.activations)} for the largest batch ({counted(shape.rows, 'pair')} of {shape.src} × {shape.tgt} pieces)"
     )
     whose = "of the device" if device.type == "cuda" else "of the process, its libraries and the preparation included"
     say(f"memory: {size(measured.peak)} at most as measured, {whose}")

@@ -63,6 +63,11 @@ class Prepared:
         """Of the first epoch; others differ by a few."""
         return updates_in(self.epoch, self.config, self.state.ranks)
 
+    @property
+    def micro_batches(self) -> float:
+        """Of an update and a rank, on average: the last update of an epoch takes what is left."""
+        return self.epoch.batches / (self.updates_per_epoch * self.state.ranks.count)
+
 
 def prepare(config: Config, *, device: str, say: Say, ranks: Ranks = ALONE, room: int | None = None) -> Prepared:
     """Read and check all data, train the tokenizer and build the store, in a new run directory.

@@ -53,8 +53,11 @@ class Speed:
         return self.tokens / self.seconds
 
 
-def rehearse(state: State, data: TrainingData, config: Config, plan: Plan) -> Speed:
-    """Make updates, one on the largest batch before the others; of several ranks this one alone. The state is of no use afterwards."""
+def rehearse(state: State, data: TrainingData, config: Config, plan: Plan, *, micro_batches: float) -> Speed:
+    """Make updates, one on the largest batch before the others; of several ranks this one alone. The state is of no use afterwards.
+
+    An update of the run has so many micro-batches, on average.
+    """
     state.ranks, cfg = ALONE, config.train
     if state.device.type == "cpu":
         keep_freed_memory()
@@ -70,16 +73,16 @@ def rehearse(state: State, data: TrainingData, config: Config, plan: Plan) -> Sp
         if time.perf_counter() - began > SECONDS:
             break
         start = time.perf_counter()
-    return speed_of(made, accumulate=cfg.accumulate, peak=peak_memory(state.device))
+    return speed_of(made, micro_batches=micro_batches, peak=peak_memory(state.device))
 
 
-def speed_of(made: Sequence[Update], *, accumulate: int, peak: int) -> Speed:
+def speed_of(made: Sequence[Update], *, micro_batches: float, peak: int) -> Speed:
     """What updates of one micro-batch tell of those of the run; the first ones only if there are no others."""
     warm = made[COLD:] or made[1:] or made
     passes, optimizing, tokens = (
         sum(each) / len(warm) for each in ([u.seconds - u.optimizing for u in warm], [u.optimizing for u in warm], [u.tokens for u in warm])
     )
-    return Speed(updates=len(made), seconds=accumulate * passes + optimizing, tokens=accumulate * tokens, peak=peak)
+    return Speed(updates=len(made), seconds=micro_batches * passes + optimizing, tokens=micro_batches * tokens, peak=peak)
 
 
 def peak_memory(device: torch.device) -> int:

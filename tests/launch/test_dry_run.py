@@ -112,6 +112,13 @@ def test_the_first_limit_ends_it_and_validations_take_of_the_minutes(folder: Pat
     assert "the run until update 200 10 minutes, 20 validations of 10 seconds among it" in line
 
 
+def test_the_last_update_of_an_epoch_takes_what_is_left(folder: Path) -> None:
+    whole, some = (ready(folder, f"train.accumulate={count}")[0] for count in (100_000, 3))
+    assert (whole.updates_per_epoch, whole.micro_batches) == (1, whole.epoch.batches)
+    assert some.updates_per_epoch * some.micro_batches == pytest.approx(some.epoch.batches)
+    assert 1 < some.micro_batches <= 3
+
+
 @pytest.mark.parametrize(("warmup", "warned"), [(400, True), (200, False)])
 def test_a_warm_up_that_the_minutes_cut_off(folder: Path, warmup: int, warned: bool) -> None:
     one, asked = ready(folder, "train.max_updates=1000", "train.max_minutes=10", f"train.schedule.warmup={warmup}")
