@@ -153,15 +153,15 @@ def rows_of(job: Job) -> Iterator[tuple[str, str]]:
 
 
 def refuse_inputs(job: Job) -> None:
-    """Raise DataError, before the work, for a pipe, and where the references are not as many as the lines."""
-    for path in (job.given, *([job.references] if job.references else [])):
-        if path.exists() and not path.is_file() and not path.is_dir():
+    """Raise DataError, before hours of work, for a pipe, for text that cannot be read, and where there are not as many references."""
+    paths = [job.given, *([job.references] if job.references else [])]
+    for path in paths:
+        if path == Path("-") or (path.exists() and not path.is_file() and not path.is_dir()):
             raise DataError(f"{path}: is a pipe or device, and is read more than once; write it to a file")
-    if job.references:
-        counts = [sum(1 for _ in read_lines(path)) for path in (job.given, job.references)]
-        if counts[0] != counts[1]:
-            what = f"{job.given} has {counts[0]} lines, {job.references} has {counts[1]}"
-            raise DataError(f"{what}: line n of one must answer line n of the other")
+    counts = [sum(1 for _ in read_lines(path)) for path in paths]
+    if counts[0] != counts[-1]:
+        what = f"{job.given} has {counts[0]} lines, {job.references} has {counts[1]}"
+        raise DataError(f"{what}: line n of one must answer line n of the other")
 
 
 def chooser(job: Job, *, lang: str | None) -> Choose:

@@ -252,6 +252,19 @@ def test_a_pipe_and_an_input_as_output_are_refused(run: RunDir, given: Path) -> 
     os.mkfifo(given.with_name("pipe"))
     assert "is a pipe or device, and is read more than once" in backtranslate(run, given.with_name("pipe")).err[0]
     assert "an input, too" in backtranslate(run, given, output=given.name).err[0]
+    assert "-: is a pipe or device" in mt("backtranslate", "--model", run.path, "--input", "-", "--output", given.with_name("out")).err[0]
+
+
+def test_text_that_cannot_be_read_is_told_before_anything_is_made(run: RunDir, given: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "WINDOW", 2)
+    text = given.read_bytes()
+    given.write_bytes(text + b"\xff\n")
+    done = backtranslate(run, given)
+    assert (done.code, len(done.err)) == (2, 1)
+    assert f"{given}:{len(LINES) + 1}: byte 0xFF is not UTF-8" in done.err[0]
+    assert not beside(given.with_name("out")).exists()
+    given.write_bytes(text)
+    assert backtranslate(run, given).code == 0
 
 
 def test_distilled_with_references_every_line_is_one_of_the_n_best(run: RunDir, given: Path) -> None:
