@@ -117,8 +117,10 @@ def ranked(run: RunDir, steps: Sequence[int], metric: str) -> list[int]:
 
 
 def scores_of(state: Mapping[str, Any]) -> dict[str, float]:
-    """What the validation of a checkpoint found, by metric; nothing if it had none, or is from before that was noted."""
-    return state.get("scores") or state.get("progress", {}).get("scores") or {}
+    """What the validation of a checkpoint found, by metric; nothing if it had none, is from before that was noted, or is damaged."""
+    progress = state.get("progress")
+    found = state.get("scores") or (progress.get("scores") if isinstance(progress, dict) else None)
+    return {name: score for name, score in found.items() if isinstance(score, int | float)} if isinstance(found, dict) else {}
 
 
 def read_state(path: Path) -> dict[str, Any]:

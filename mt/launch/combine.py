@@ -32,8 +32,7 @@ def average_at_the_end(prepared: Prepared, *, say: Say) -> None:
     if cfg.average.best:
         named = [update for update in run.steps() if run.step(update).name == run.names().get("best")]
         steps = sorted(the_best(run, sorted({*steps, *named}), cfg.average.best, metric=cfg.early_stopping.metric))
-    weights, names = mean_of(run, [run.step(update) for update in steps[-(cfg.average.last or cfg.average.best) :]])
-    load_weights(state.model, weights, source=run.average)
+    weights, names = mean_of(run, [run.step(update) for update in steps[-(cfg.average.last or cfg.average.best) :]], state.model)
     say(f"average: the mean of {', '.join(names)}")
     scores: dict[str, float] = {}
     if prepared.validator:
@@ -57,9 +56,18 @@ def the_best(run: RunDir, steps: Sequence[int], count: int, *, metric: str) -> l
     return found
 
 
-def mean_of(run: RunDir, paths: Sequence[Path], which: Weights | None = None) -> tuple[dict[str, Any], list[str]]:
-    """The mean of checkpoints' weights, which are the moving averages where the run has them, and the names of these checkpoints."""
-    return mean([read_weights(path, which) for path in paths]), [path.relative_to(run.checkpoints).as_posix() for path in paths]
+def mean_of(run: RunDir, paths: Sequence[Path], model: Transformer, which: Weights | None = None) -> tuple[dict[str, Any], list[str]]:
+    """The mean of checkpoints' weights, which are the moving averages where the run has them, and the names of these checkpoints.
+
+    The model has the mean afterwards. Raises RunError for a checkpoint that does not fit into it.
+    """
+    weights = []
+    for path in paths:
+        weights.append(read_weights(path, which))
+        load_weights(model, weights[-1], source=path)
+    averaged = mean(weights)
+    load_weights(model, averaged, source=run.checkpoints)
+    return averaged, [path.relative_to(run.checkpoints).as_posix() for path in paths]
 
 
 def shown(scores: dict[str, float]) -> str:
@@ -104,9 +112,9 @@ def average_run(
     for one, state in zip(paths, states, strict=True):
         check_fingerprints(state, tokenizers, source=one)
         check_model(state, config.model, source=one, config=run.config)
-    averaged, names = mean_of(run, paths, weights)
+    where = choose_device(device)
     model = Transformer.build(config.model, src_vocab=tokenizers.src.size, tgt_vocab=tokenizers.tgt.size, joint=tokenizers.joint)
-    load_weights(model, averaged, source=into)
+    averaged, names = mean_of(run, paths, model, weights)
     say(f"{output}: the mean of {', '.join(names)}")
     scores: dict[str, float] = {}
     try:
@@ -115,7 +123,6 @@ def average_run(
         say(f"{output}: not scored, {error}")
         dev = {}
     if dev:
-        where = choose_device(device)
         loss = build_loss(model.to(where), config.train, pad=tokenizers.tgt.pad)
         scores = Validators.build(dev, tokenizers, config=config, device=where)(loss).scores
         if before := scores_of(read_state(run.find("best"))) if "best" in run.names() else {}:
@@ -127,8 +134,10 @@ def average_run(
 
 def place_of(run: RunDir, name: str) -> Path:
     """Where a checkpoint of this name is to be. Raises RunError for a name that another has, or that none can have."""
-    if not re.fullmatch("[A-Za-z][A-Za-z0-9_-]*", name) or name in ("best", "last") or name.startswith("step-"):
-        raise RunError(f"--output {name}: give a name of letters, digits, - and _, such as average, that is not best, last or step-…")
+    if not re.fullmatch("[A-Za-z][A-Za-z0-9_-]{0,99}", name) or name in ("best", "last") or name.startswith("step-"):
+        raise RunError(
+            f"--output {name}: give a name of letters, digits, - and _, 100 at most, such as average, and not best, last or step-…"
+        )
     into = run.checkpoints / name
     if name in run.names().values():
         which = json.dumps([alias for alias, folder in run.names().items() if folder == name])[1:-1]

@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from mt.checkpoint import check_model, read_state
+from mt.checkpoint import check_model, read_state, scores_of
 from mt.config.schema import ModelConfig
 from mt.data.meter import Say
 from mt.errors import RunError
@@ -79,6 +79,6 @@ def best_of(state: State, run: RunDir, path: Path) -> float | None:
     """The best score of the checkpoints that are there; None if that is forgotten: then the next validation is the best."""
     best, progress = run.names().get("best"), state.progress
     if best == run.average.name and run.average.exists():  # the run had ended, and goes on
-        return read_state(run.average).get("scores", {}).get(progress.metric, progress.best)
+        return scores_of(read_state(run.average)).get(progress.metric or "", progress.best)
     is_there = best is not None and (best > path.name or (run.checkpoints / best).exists())  # a later one will come again
     return progress.best if is_there else None

@@ -133,7 +133,7 @@ class State:
         """Go on exactly where a checkpoint was written."""
         try:
             self.progress = Progress.from_json(read_state(path)["progress"])
-        except (KeyError, TypeError) as error:
+        except (KeyError, TypeError, AttributeError) as error:
             raise RunError(
                 f"{path}: its state.json cannot be resumed from ({error}); remove this checkpoint to go on from the one before"
             ) from None

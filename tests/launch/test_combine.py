@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 
 from mt.checkpoint import ranked, read_state, read_weights, scores_of
 from mt.rundir import RunDir
@@ -127,6 +128,8 @@ def test_without_its_dev_set_a_run_is_averaged_all_the_same(rough: RunDir, folde
         (("--last", "2", "--output", "a/b"), "--output a/b: give a name of letters"),
         (("--last", "2", "--output", "best"), "--output best: give a name of letters"),
         (("--last", "2", "--output", "step-00000009"), "--output step-00000009: give a name of letters"),
+        (("--last", "2", "--output", "x" * 101), "give a name of letters"),
+        (("--last", "2", "--device", "gpu"), "device gpu: no such device"),
         (("--checkpoint", "3"), "no checkpoint '3'; there are: last, best, average, 2, 4"),
         (("--checkpoint", "last", "--checkpoint", "average"), "average cannot be the mean of itself"),
     ],
@@ -139,6 +142,28 @@ def test_what_cannot_be_is_one_line(
     done = mt(run, *words, capsys=capsys)
     assert (done.code, len(done.lines)) == (2, 1)
     assert problem in done.lines[0]
+
+
+def test_a_checkpoint_of_another_model_is_named(copied: tuple[Path, str], capsys: pytest.CaptureFixture[str]) -> None:
+    run = RunDir(copied[1].removeprefix("run_dir="))
+    file = run.step(4) / "model.safetensors"
+    weights = load_file(file)
+    name, tensor = next(iter(weights.items()))
+    for harmed in ({**weights, name: tensor[:1].clone()}, {key: value for key, value in weights.items() if key != name}):
+        save_file(harmed, file)
+        done = mt(run, "--last", "2", capsys=capsys)
+        assert (done.code, len(done.lines)) == (2, 1)
+        assert done.says(str(run.step(4)))
+        assert done.says(name)
+
+
+@pytest.mark.parametrize("harm", [{"scores": [1]}, {"scores": {"bleu": "x"}}, {"progress": 7}, {"progress": {"scores": 7}}])
+def test_scores_that_are_none_do_not_count(copied: tuple[Path, str], capsys: pytest.CaptureFixture[str], harm: dict[str, object]) -> None:
+    run = RunDir(copied[1].removeprefix("run_dir="))
+    state = run.step(4) / "state.json"
+    state.write_text(json.dumps(read_state(run.step(4)) | harm), encoding="utf-8")
+    done = mt(run, "--best", "2", capsys=capsys)
+    assert (done.code, done.lines[1]) == (0, f"average: the mean of {run.step(2).name}")
 
 
 def test_what_is_the_best_is_not_written_over(copied: tuple[Path, str], capsys: pytest.CaptureFixture[str]) -> None:
