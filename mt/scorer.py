@@ -80,11 +80,12 @@ def scored(
         given = [part for candidate in window for part in candidate.parts]
         found = iter(
             token_log_probs(
-                translator.model,
+                translator.engine.models,
                 given,
                 translator.tokenizers,
                 device=translator.engine.device,
                 batch_tokens=batch_tokens or decode.batch_tokens,
+                mix=translator.engine.mix,
             )
         )
         for candidate in window:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 
@@ -15,6 +15,7 @@ from mt.config.load import load
 from mt.config.schema import MAX_BATCH_TOKENS, Config, Langs
 from mt.decode.control import NO_CONTROL, Control, Wish, Wishes
 from mt.decode.engine import Beam, Engine, Sampling
+from mt.decode.ensemble import Mix
 from mt.decode.glossary import Term
 from mt.decode.parts import Part, batches_of, spaced, split
 from mt.decode.spelling import Speller
@@ -68,9 +69,18 @@ class Target(NamedTuple):
 class Translator:
     """A model with everything needed around it."""
 
-    def __init__(self, model: Transformer, tokenizers: Tokenizers, *, config: Config, device: torch.device) -> None:
+    def __init__(
+        self,
+        model: Transformer,
+        tokenizers: Tokenizers,
+        *,
+        config: Config,
+        device: torch.device,
+        others: Sequence[Transformer] = (),
+        mix: Mix | None = None,
+    ) -> None:
         self.model, self.tokenizers, self.config = model, tokenizers, config
-        self.engine = Engine(model, tokenizers, device=device)
+        self.engine = Engine(model, tokenizers, device=device, others=others, mix=mix)
 
     @classmethod
     def load(
@@ -100,6 +110,19 @@ class Translator:
         model = Transformer.build(config.model, src_vocab=tokenizers.src.size, tgt_vocab=tokenizers.tgt.size, joint=tokenizers.joint)
         load_weights(model, read_weights(path, weights), source=path)
         return cls(model.to(where, PRECISIONS[precision or "fp32"]).eval(), tokenizers, config=config, device=where)
+
+    @classmethod
+    def ensemble(cls, runs: Sequence[str | Path], checkpoint: str = "best", *, mix: Mix | None = None, **named: Any) -> Translator:
+        """Several runs as one model, with the settings of the first; `named` is what `load` takes.
+
+        They may differ in all but their vocabulary. Raises RunError where they do not have the same.
+        """
+        first, *rest = [cls.load(run, checkpoint, **named) for run in runs]
+        for run, other in zip(runs[1:], rest, strict=True):
+            if [one.fingerprint for one in other.tokenizers] != [one.fingerprint for one in first.tokenizers]:
+                raise RunError(f"{run}: has another vocabulary than {runs[0]}; only models with the same tokenizer make an ensemble")
+        others = [other.model for other in rest]
+        return cls(first.model, first.tokenizers, config=first.config, device=first.engine.device, others=others, mix=mix)
 
     @property
     def langs(self) -> Langs | None:

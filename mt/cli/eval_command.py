@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TextIO
 
 import typer
 
+from mt.cli.models import How, Shares, entries, load_models
 from mt.cli.streams import DASH, reading, refuse_same
 from mt.errors import DataError, MTError
 from mt.files import decode_lines, write_atomic
-from mt.rundir import RunDir
 
 if TYPE_CHECKING:
     from mt.evaluate.metrics import Scores
@@ -47,7 +47,8 @@ class System(NamedTuple):
 def eval_(
     context: typer.Context,
     model: Annotated[
-        Path | None, typer.Option(readable=False, metavar="RUN", help="Run directory: translate --src with it, then score.")
+        list[Path] | None,
+        typer.Option(readable=False, metavar="RUN", help="Run directory: translate --src with it, then score; several: an ensemble."),
     ] = None,
     src: Annotated[Path | None, typer.Option(readable=False, metavar="FILE", help="Source text for --model, raw, also compressed.")] = None,
     hyp: Annotated[
@@ -60,6 +61,8 @@ def eval_(
     metrics: Annotated[str, typer.Option(metavar="LIST", help="Which scores, separated by commas.")] = "bleu,chrf,ter",
     checkpoint: Annotated[str | None, typer.Option(metavar="best|last|STEP|NAME", help="Checkpoint of --model.  [default: best]")] = None,
     to: Annotated[str | None, typer.Option(metavar="LANG", help="What --model translates to, where it has several languages.")] = None,
+    ensemble: How = None,
+    ensemble_weights: Shares = None,
     beam: Annotated[int | None, typer.Option(min=1, metavar="N", help="Beam width; 1 is greedy.  [default: the run's]")] = None,
     precision: Annotated[Literal["fp32", "bf16", "fp16"] | None, typer.Option(help="Arithmetic of --model.  [default: fp32]")] = None,
     weights: Annotated[Literal["raw", "ema"] | None, typer.Option(help="Weights of --model: as trained, or their moving average.")] = None,
@@ -87,12 +90,14 @@ def eval_(
     """
     if context.args:
         raise MTError(f"{context.args[0]}: say what it is: --hyp FILE (translations), --ref FILE (references), or --src FILE for --model")
-    for_model = {"src": src, "test": test, "checkpoint": checkpoint, "to": to, "beam": beam, "precision": precision, "weights": weights}
+    mixed = {"ensemble": ensemble, "ensemble_weights": ensemble_weights}
+    settings = {"checkpoint": checkpoint, "to": to, "beam": beam, "precision": precision, "weights": weights, **mixed}
+    for_model = {"src": src, "test": test, **settings}
     _refuse_contradictions(model=model, hyp=hyp, ref=ref, for_model=for_model)
     sets = ([EvalSet("", src, ref)] if ref else []) + _named_sets(test or [])
     if json_file:
         read = [path for one in sets for path in (one.src or hyp or DASH, *one.refs)]
-        refuse_same(json_file, *read, *(RunDir(model).entries() if model else ()))
+        refuse_same(json_file, *read, *entries(model or []))
     with write_atomic(json_file) if json_file else nullcontext() as file:  # what is wrong with it is said before the work
         corpora = [_read(one, hyp, max_lines=max_lines) for one in sets]
 
@@ -102,8 +107,7 @@ def eval_(
         keys = [key.strip() for key in metrics.split(",")]
         for key in keys:
             build_metric(key, lang=lang, tokenize=tokenize, lowercase=lowercase)  # what it refuses, it refuses before the translation
-        settings = {"checkpoint": checkpoint or "best", "to": to, "beam": beam, "precision": precision, "weights": weights}
-        system = _load(model, settings) if model else _file(hyp)
+        system = _load(model, settings | {"checkpoint": checkpoint or "best"}) if model else _file(hyp)
         results: list[dict[str, Any]] = []
         for one, lines in zip(sets, corpora, strict=True):
             target = lang or system.lang or language(one.refs[0].name)
@@ -117,9 +121,9 @@ def eval_(
             _write(file, results)
 
 
-def _refuse_contradictions(*, model: Path | None, hyp: Path | None, ref: list[Path] | None, for_model: dict[str, Any]) -> None:
+def _refuse_contradictions(*, model: list[Path] | None, hyp: Path | None, ref: list[Path] | None, for_model: dict[str, Any]) -> None:
     """Raise MTError, in one line, for options that do not make sense together."""
-    given = [f"--{name}" for name, value in for_model.items() if value]
+    given = [f"--{name.replace('_', '-')}" for name, value in for_model.items() if value]
     if model and hyp:
         raise MTError("--model and --hyp: give one of the two, a run that translates or a file of translations")
     if given and not model:
@@ -212,15 +216,17 @@ def _mistakes(one: EvalSet, hyp: Path | None, lines: Lines, hypotheses: list[str
     return found
 
 
-def _load(model: Path, settings: dict[str, Any]) -> System:
-    """A run, loaded with the settings that the JSON repeats; None there is the default."""
+def _load(models: list[Path], settings: dict[str, Any]) -> System:
+    """A run or several, loaded with the settings that the JSON repeats; None there is the default."""
     from mt.config.directions import sources
-    from mt.translator import Translator
 
-    translator = Translator.load(model, **{name: settings[name] for name in ("checkpoint", "precision", "weights")})
+    loading = {name: settings[name] for name in ("checkpoint", "precision", "weights")}
+    translator = load_models(models, how=settings["ensemble"], shares=settings["ensemble_weights"], **loading)
     asked = {name: settings[name] for name in ("to", "beam")}
     lang = translator.target(settings["to"]).lang
-    about = {"model": str(model), **settings}
+    mixed = ("ensemble", "ensemble_weights")
+    alone = {"model": str(models[0]), **{name: value for name, value in settings.items() if name not in mixed}}
+    about = alone if len(models) == 1 else {**alone, "models": [str(one) for one in models], **{name: settings[name] for name in mixed}}
     return System(
         lambda lines: [one.text for one in translator.translate(lines, **asked)], sources(translator.config, to=lang), lang, about
     )

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from mt.cli.models import How, Models, Shares, entries, load_models
 from mt.cli.streams import DASH, reading, refuse_same
 from mt.cli.synthesis_options import BatchTokens, Checkpoint, Device, Precision, To, WhichWeights
 from mt.config.schema import MAX_LENGTH_PENALTY
 from mt.errors import DataError, MTError
 from mt.files import decode_lines, read_lines, write_atomic
-from mt.rundir import RunDir
 
 if TYPE_CHECKING:
     from mt.decode.step import Hypothesis
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 def score(
     context: typer.Context,
-    model: Annotated[Path, typer.Option(readable=False, metavar="RUN", help="Run directory that `mt train` wrote.")],
+    model: Models,
     src: Annotated[Path | None, typer.Option(readable=False, metavar="FILE", help="Source text, also compressed.")] = None,
     tgt: Annotated[Path | None, typer.Option(readable=False, metavar="FILE", help="Its translation: line n of one answers line n.")] = None,
     input_file: Annotated[
@@ -38,6 +38,8 @@ def score(
     ] = None,
     checkpoint: Checkpoint = "best",
     to: To = None,
+    ensemble: How = None,
+    ensemble_weights: Shares = None,
     batch_tokens: BatchTokens = None,
     weights: WhichWeights = None,
     precision: Precision = "fp32",
@@ -61,15 +63,16 @@ def score(
     if length_penalty is not None and not 0 <= length_penalty <= MAX_LENGTH_PENALTY:
         raise MTError(f"--length-penalty {length_penalty:g}: should be from 0 to {MAX_LENGTH_PENALTY}")
     if json_file:
-        refuse_same(json_file, *(path for path in (src, tgt, input_file) if path), *RunDir(model).entries())
+        refuse_same(json_file, *(path for path in (src, tgt, input_file) if path), *entries(model))
     # What is wrong with a file is said before torch is loaded.
     with write_atomic(json_file) if json_file else nullcontext() as file, reading(input_file) if input_file else nullcontext() as source:
         pairs = read_pairs(src, tgt) if src and tgt else []
 
         from mt.scorer import of_records, of_texts, scored
-        from mt.translator import Translator
 
-        translator = Translator.load(model, checkpoint, device=device, precision=precision, weights=weights)
+        translator = load_models(
+            model, how=ensemble, shares=ensemble_weights, checkpoint=checkpoint, device=device, precision=precision, weights=weights
+        )
         name = "<stdin>" if input_file == DASH else str(input_file)
         candidates = of_records(translator, decode_lines(source(), name), name, to=to) if source else of_texts(translator, pairs, to=to)
         found: list[tuple[int, Hypothesis]] = []
@@ -86,7 +89,9 @@ def score(
                 {"line": line, "log_prob": one.log_prob, "score": one.score, "ids": one.ids, "token_log_probs": one.tokens}
                 for line, one in found
             ]
-            json.dump({**about, "model": str(model), "checkpoint": checkpoint, "translations": translations}, file, indent=1)
+            json.dump(
+                {**about, "model": [str(one) for one in model], "checkpoint": checkpoint, "translations": translations}, file, indent=1
+            )
             file.write("\n")
 
 

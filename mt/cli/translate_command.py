@@ -15,10 +15,10 @@ import typer
 
 from mt.cli.control_options import BanFile, GlossaryFile, MinLength, NoRepeat, Penalty, PrefixFile, RequireFile, asked, with_report
 from mt.cli.documents import InputFormat, document_kind, fill_in
+from mt.cli.models import How, Models, Shares, entries, load_models
 from mt.cli.streams import DASH, Arriving, reading, refuse_same, writing
 from mt.config.schema import MAX_LENGTH_PENALTY
 from mt.errors import MTError
-from mt.rundir import RunDir
 
 if TYPE_CHECKING:
     from mt.decode.step import Hypothesis
@@ -35,7 +35,7 @@ class Format(StrEnum):
 
 def translate(
     context: typer.Context,
-    model: Annotated[Path, typer.Option(readable=False, metavar="RUN", help="Run directory that `mt train` wrote.")],
+    model: Models,
     checkpoint: Annotated[
         str, typer.Option(metavar="best|last|STEP|NAME", help="Which of the run's checkpoints; NAME: an average.")
     ] = "best",
@@ -82,6 +82,8 @@ def translate(
     input_format: Annotated[
         InputFormat, typer.Option(help="auto: by suffix, .po .pot .xlf .xliff .tmx .tsv are documents, all else text.")
     ] = InputFormat.auto,
+    ensemble: How = None,
+    ensemble_weights: Shares = None,
     retranslate: Annotated[bool, typer.Option("--retranslate", help="Also what has a translation in the document.")] = False,
 ) -> None:
     """Translate text: N lines in, N lines out, in order; a blank line stays blank, a line that is too long is translated in parts.
@@ -105,7 +107,7 @@ def translate(
     text_only = {"--n-best": n_best if n_best and n_best > 1 else None, "--format": output_format if output_format != Format.text else None}
     kind = document_kind(input_format, input_file, output_file, text_only=text_only, retranslate=retranslate)
     beside = [path for path in (prefix_file, ban, require, glossary) if path]
-    refuse_same(output_file, input_file, *beside, *RunDir(model).entries())
+    refuse_same(output_file, input_file, *beside, *entries(model))
     wishes = asked(
         min_length=min_length,
         no_repeat_ngram=no_repeat_ngram,
@@ -124,9 +126,11 @@ def translate(
         document = open_document(source(), name, kind) if kind else None
         from mt.config.directions import sources
         from mt.decode.engine import Beam, Sampling
-        from mt.translator import WINDOW, Translator
+        from mt.translator import WINDOW
 
-        translator = Translator.load(model, checkpoint, device=device, precision=precision, weights=weights)
+        translator = load_models(
+            model, how=ensemble, shares=ensemble_weights, checkpoint=checkpoint, device=device, precision=precision, weights=weights
+        )
         tgt = translator.target(to).lang
         of_run = translator.config.decode
         settings: Beam | Sampling = Beam.build(of_run, width=1 if greedy else beam, n_best=n_best, length_penalty=length_penalty)

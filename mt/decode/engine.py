@@ -13,6 +13,7 @@ from mt.config.schema import DecodeConfig
 from mt.config.stage import MAX_BEAM
 from mt.data.batches import padded
 from mt.decode.beam import beam_search, hypotheses_wanted
+from mt.decode.ensemble import Ensemble, Mix
 from mt.decode.greedy import greedy_search
 from mt.decode.orders import NO_ORDERS, Orders
 from mt.decode.sample import refuse_settings, sample_search
@@ -98,10 +99,20 @@ def enough_memory(rows: int) -> Iterator[None]:
 
 
 class Engine:
-    """Searches with one model; padding, bos, unknown and tags are never generated."""
+    """Searches with one model, or the mean of several; padding, bos, unknown and tags are never generated."""
 
-    def __init__(self, model: Transformer, tokenizers: Tokenizers, *, device: torch.device) -> None:
-        self.model, self.tokenizers, self.device = model, tokenizers, device
+    def __init__(
+        self,
+        model: Transformer,
+        tokenizers: Tokenizers,
+        *,
+        device: torch.device,
+        others: Sequence[Transformer] = (),
+        mix: Mix | None = None,
+    ) -> None:
+        self.models, self.tokenizers, self.device = (model, *others), tokenizers, device
+        self.mix = mix or Mix()
+        self.mix.refuse_other_than(len(self.models))
 
     @torch.inference_mode()
     def search(
@@ -117,7 +128,7 @@ class Engine:
 
         `limits`: longest outputs with EOS; `seeds` for sampling; `orders`: what the outputs are to obey.
         """
-        assert not self.model.training
+        assert not any(model.training for model in self.models)
         with enough_memory(len(sources)):
             return self._search(sources, settings, limits=limits, seeds=seeds, orders=orders)
 
@@ -125,10 +136,10 @@ class Engine:
         self, sources: Sequence[Sequence[int]], settings: Beam | Sampling, *, limits: Sequence[int], seeds: Sequence[int], orders: Orders
     ) -> list[list[Hypothesis]]:
         src, tgt = self.tokenizers
-        model_step = ModelStep(self.model, self.device)
-        state = model_step.start([[*ids, src.eos] for ids in sources], pad=src.pad)
-        never = (tgt.pad, tgt.bos, tgt.unk, *tgt.prefixes)
-        step, state = constrained(Suppress(model_step, never), state, orders, eos=tgt.eos, limits=limits)
+        steps = [ModelStep(model, self.device) for model in self.models]
+        begun = tuple(one.start([[*ids, src.eos] for ids in sources], pad=src.pad) for one in steps)
+        never = Suppress(Ensemble(steps, self.mix), (tgt.pad, tgt.bos, tgt.unk, *tgt.prefixes))
+        step, state = constrained(never, begun, orders, eos=tgt.eos, limits=limits)
         match settings:
             case Beam(width=1, length_penalty=alpha):
                 found = greedy_search(step, state, bos=tgt.bos, eos=tgt.eos, limits=limits, length_penalty=alpha)

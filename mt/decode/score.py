@@ -1,6 +1,6 @@
 """How probable given outputs are: all positions at once, each after the true ones before it, under the full softmax.
 
-Legend: B sentences, S source, T target positions, N real ones of a batch (EOS counted), C of a chunk, V vocabulary.
+Legend: B sentences, S source, T target positions, N real ones of a batch (EOS counted), C of a chunk, D width, V vocabulary.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from torch import Tensor
 
 from mt.data.batches import padded
 from mt.decode.engine import enough_memory
+from mt.decode.ensemble import Mix
 from mt.decode.step import refuse_nan
 from mt.model.transformer import Transformer
 from mt.tokenizer.spm import Tokenizers
@@ -30,18 +31,24 @@ class Given(NamedTuple):
 
 @torch.inference_mode()
 def token_log_probs(
-    model: Transformer, pairs: Sequence[Given], tokenizers: Tokenizers, *, device: torch.device, batch_tokens: int
+    models: Sequence[Transformer],
+    pairs: Sequence[Given],
+    tokenizers: Tokenizers,
+    *,
+    device: torch.device,
+    batch_tokens: int,
+    mix: Mix | None = None,
 ) -> list[list[float]]:
     """For each pair the natural log-probability of each id of the target, and of EOS; what others are in a batch does not matter.
 
-    `batch_tokens`: rows × longest side. No id is suppressed: what no search would give has its probability, too.
+    Several models are mixed. `batch_tokens`: rows × longest side. No id is suppressed: what no search would give has its probability, too.
     """
-    assert not model.training
+    assert not any(model.training for model in models)
     found: list[list[float]] = [[] for _ in pairs]
     for places in batches([max(map(len, pair)) + 1 for pair in pairs], budget=batch_tokens):
         batch = [pairs[place] for place in places]
         with enough_memory(len(batch)):
-            values = log_probs_of(model, batch, tokenizers, device)
+            values = log_probs_of(models, batch, tokenizers, device, mix or Mix())
         refuse_nan(values, position=1, sentences=[0])
         rest = iter(values.tolist())
         for place, pair in zip(places, batch, strict=True):
@@ -49,7 +56,7 @@ def token_log_probs(
     return found
 
 
-def log_probs_of(model: Transformer, pairs: Sequence[Given], tokenizers: Tokenizers, device: torch.device) -> Tensor:
+def log_probs_of(models: Sequence[Transformer], pairs: Sequence[Given], tokenizers: Tokenizers, device: torch.device, mix: Mix) -> Tensor:
     """Log-probabilities (N,) of the ids of a batch and their ends, sentence by sentence."""
     src, tgt = tokenizers
     src_BS = padded([[*pair.source, src.eos] for pair in pairs], pad=src.pad).to(device)
@@ -58,9 +65,12 @@ def log_probs_of(model: Transformer, pairs: Sequence[Given], tokenizers: Tokeniz
     lengths_B1 = torch.tensor([[len(pair.target) + 1] for pair in pairs], device=device)
     real_BT = torch.arange(inputs_BT.size(1), device=device) < lengths_B1
     allowed_BS = src_BS != src.pad
-    states_ND = model.decode(model.encode(src_BS, allowed_BS), allowed_BS, inputs_BT)[real_BT]
-    chunks = zip(states_ND.split(CHUNK), gold_N.split(CHUNK), strict=True)
-    return torch.cat([log_softmax(model.output(states)).gather(1, gold[:, None])[:, 0] for states, gold in chunks])
+    states_ND = [model.decode(model.encode(src_BS, allowed_BS), allowed_BS, inputs_BT)[real_BT] for model in models]
+    found = []
+    for gold_C, *states_CD in zip(gold_N.split(CHUNK), *(states.split(CHUNK) for states in states_ND), strict=True):
+        logp_CV = mix([log_softmax(model.output(states)) for model, states in zip(models, states_CD, strict=True)])
+        found.append(logp_CV.gather(1, gold_C[:, None])[:, 0])
+    return torch.cat(found)
 
 
 def log_softmax(logits_CV: Tensor) -> Tensor:

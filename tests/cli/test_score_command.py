@@ -64,7 +64,7 @@ def test_pairs_of_text(run: RunDir, source: Path) -> None:
     translator = Translator.load(run.path)
     src_side, tgt_side = translator.tokenizers
     given = [Given(src_side.encode(a), tgt_side.encode(b)) for a, b in zip(LINES, targets, strict=True) if a or b]
-    values = token_log_probs(translator.model, given, translator.tokenizers, device=translator.engine.device, batch_tokens=4096)
+    values = token_log_probs([translator.model], given, translator.tokenizers, device=translator.engine.device, batch_tokens=4096)
     rows = [line.split("\t") for line in done.lines]
     assert [row[0] for row in rows] == [str(number) for number in range(1, 9)]
     assert rows[1][1:] == ["", ""]

@@ -23,7 +23,7 @@ PAIRS = [
 
 
 def scores(pairs: list[Given], batch_tokens: int = 1000) -> list[list[float]]:
-    return token_log_probs(lively_transformer(), pairs, Tokenizers(IDS, IDS), device=CPU, batch_tokens=batch_tokens)
+    return token_log_probs([lively_transformer()], pairs, Tokenizers(IDS, IDS), device=CPU, batch_tokens=batch_tokens)
 
 
 def by_hand(pair: Given) -> list[float]:
@@ -78,4 +78,4 @@ def test_broken_weights_are_an_error() -> None:
     with torch.no_grad():
         next(model.decoder.parameters()).fill_(torch.nan)
     with pytest.raises(DecodeError, match="NaN"):
-        token_log_probs(model, PAIRS, Tokenizers(IDS, IDS), device=CPU, batch_tokens=100)
+        token_log_probs([model], PAIRS, Tokenizers(IDS, IDS), device=CPU, batch_tokens=100)

@@ -1,0 +1,50 @@
+"""The options that name one model or several, and what they load."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from mt.errors import MTError
+from mt.rundir import RunDir
+
+if TYPE_CHECKING:
+    from mt.translator import Translator
+
+Models = Annotated[
+    list[Path], typer.Option(readable=False, metavar="RUN", help="Run directory that `mt train` wrote; several are an ensemble.")
+]
+How = Annotated[
+    Literal["mean", "log"] | None,
+    typer.Option(help="With several --model: mean of their probabilities, or of the logarithms.  [default: mean]"),
+]
+Shares = Annotated[
+    str | None, typer.Option(metavar="X,Y,…", help="With several --model: the weight of each, in order.  [default: all alike]")
+]
+
+
+def load_models(models: Sequence[Path], *, how: Literal["mean", "log"] | None, shares: str | None, **named: Any) -> Translator:
+    """The run, or the ensemble of several. Raises MTError, in one line, for options that only an ensemble has."""
+    given = {"--ensemble": how, "--ensemble-weights": shares}
+    if len(models) == 1:
+        if alone := [name for name, value in given.items() if value]:
+            raise MTError(f"{alone[0]} goes with several models: give --model RUN again for each")
+        from mt.translator import Translator
+
+        return Translator.load(models[0], **named)
+    try:
+        weights = tuple(map(float, shares.split(","))) if shares else ()
+    except ValueError:
+        raise MTError(f"--ensemble-weights {shares}: give a number for each model, with commas, such as 2,1") from None
+    from mt.decode.ensemble import Mix
+    from mt.translator import Translator
+
+    return Translator.ensemble(models, mix=Mix(how or "mean", weights), **named)
+
+
+def entries(models: Sequence[Path]) -> list[Path]:
+    """Everything in the run directories, which nothing may be written over."""
+    return [path for model in models for path in RunDir(model).entries()]
