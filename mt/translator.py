@@ -17,6 +17,7 @@ from mt.decode.control import NO_CONTROL, Control, Wish, Wishes
 from mt.decode.engine import Beam, Engine, Sampling
 from mt.decode.ensemble import Mix
 from mt.decode.glossary import Term
+from mt.decode.mbr import by_utility
 from mt.decode.parts import Part, batches_of, spaced, split
 from mt.decode.spelling import Speller
 from mt.decode.step import Hypothesis
@@ -31,7 +32,7 @@ WINDOW = 10_000
 """Lines sorted by length together."""
 
 WIDE = 10
-"""With a wider beam batches are smaller: what takes memory are the rows of the decoder."""
+"""With a wider beam, or more samples, batches are smaller: what takes memory are the rows of the decoder."""
 
 PRECISIONS = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 
@@ -50,6 +51,8 @@ class Translation:
     """Runs of characters in the source that the tokenizer has no piece for."""
     terms: list[tuple[Term, bool]] = field(default_factory=list)
     """Entries of the glossary in the source, and whether the best translation has what they ask for."""
+    utilities: list[float] = field(default_factory=list)
+    """Expected score of each hypothesis, best first, where they were chosen by it (MBR)."""
 
     @property
     def text(self) -> str:
@@ -212,8 +215,7 @@ class Translator:
         budget = batch_tokens or self.config.decode.batch_tokens
         if budget > MAX_BATCH_TOKENS:
             raise DecodeError(f"batch-tokens {budget}: give a number from 1 to {MAX_BATCH_TOKENS}")
-        if isinstance(search, Beam):
-            budget = max(1, budget * WIDE // max(search.width, WIDE))
+        budget = max(1, budget * WIDE // max(search.rows, WIDE))
         speller = Speller(control, self.tokenizers, spaced=spaced(target.lang))
         wishes = Wishes(prefixes, required)
         for chunk in windows(lines, window, paused):
@@ -252,12 +254,13 @@ class Translator:
             found |= {(part.line, part.place): best for part, best in zip(batch, hypotheses, strict=True)}
         for number, (line, wish, own) in enumerate(zip(lines, wishes, ids_of_lines, strict=True)):
             whole = self.joined([found[number, place] for place in range(len(own))], lang=target.lang, length_penalty=search.length_penalty)
+            whole, utilities = by_utility(whole, search.mbr, lang=target.lang, sampled=isinstance(search, Sampling))
             text = whole[0][0] if whole else ""
             terms = [(term, speller.says(text, term.target)) for term in speller.terms(line)]
             met = speller.obeyed(text, wish) and all(honoured for _, honoured in terms)
             flags = {"split": len(own) > 1, "truncated": bool(whole) and whole[0][1].truncated, "unmet": not met}
             unknown = sum(ids.count(self.tokenizers.src.unk) for ids in own)
-            yield Translation(line, whole, [flag for flag, holds in flags.items() if holds], unknown, terms)
+            yield Translation(line, whole, [flag for flag, holds in flags.items() if holds], unknown, terms, utilities)
 
     def encoded(self, lines: Sequence[str]) -> list[list[list[int]]]:
         """For each line the ids of its parts: none if it is blank, several if it has more than data.max_pieces."""

@@ -68,7 +68,7 @@ def backtranslate(
     if context.args:
         raise MTError(f"{context.args[0]}: a file goes behind its option: --input {context.args[0]}")
     sampling = {"--temperature": temperature, "--top-k": top_k, "--top-p": top_p, "--seed": seed}
-    refuse_contradictions(beam=beam, greedy=False, sample=sample, sampling=sampling, n_best=None)
+    refuse_contradictions(beam=beam, greedy=False, sample=sample, sampling=sampling)
     refuse_limits(max_ratio=max_ratio, max_repeats=max_repeats)
     refuse_same(output_file, input_file, *RunDir(model).entries())
     from mt.decode.engine import Beam, Sampling

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from enum import StrEnum
 from functools import partial
 from itertools import count
@@ -21,6 +22,8 @@ from mt.config.schema import MAX_LENGTH_PENALTY
 from mt.errors import MTError
 
 if TYPE_CHECKING:
+    from mt.config.schema import DecodeConfig
+    from mt.decode.engine import Beam, Sampling
     from mt.decode.step import Hypothesis
     from mt.translator import Translation
 
@@ -63,6 +66,10 @@ def translate(
         typer.Option(metavar="A", help="score = log-probability / length^A: larger favours longer ones.  [default: the run's]"),
     ] = None,
     n_best: Annotated[int | None, typer.Option(min=1, metavar="N", help="Translations a line; jsonl and tsv only.")] = None,
+    mbr: Annotated[
+        int | None, typer.Option(min=2, metavar="N", help="Of N samples (--sample), or the N best of a beam, the one nearest to all.")
+    ] = None,
+    mbr_utility: Annotated[Literal["chrf", "bleu"] | None, typer.Option(help="Near by which score.  [default: chrf]")] = None,
     min_length: MinLength = 0,
     no_repeat_ngram: NoRepeat = 0,
     repetition_penalty: Penalty = 1.0,
@@ -101,7 +108,7 @@ def translate(
     if context.args:
         raise MTError(f"{context.args[0]}: a file goes behind its option: --input {context.args[0]}")
     sampling = {"--temperature": temperature, "--top-k": top_k, "--top-p": top_p, "--seed": seed}
-    refuse_contradictions(beam=beam, greedy=greedy, sample=sample, sampling=sampling, n_best=n_best)
+    refuse_contradictions(beam=beam, greedy=greedy, sample=sample, sampling=sampling, mbr=mbr, utility=mbr_utility)
     if length_penalty is not None and not 0 <= length_penalty <= MAX_LENGTH_PENALTY:  # NaN is refused too, which typer's bounds let through
         raise MTError(f"--length-penalty {length_penalty:g}: should be from 0 to {MAX_LENGTH_PENALTY}")
     text_only = {"--n-best": n_best if n_best and n_best > 1 else None, "--format": output_format if output_format != Format.text else None}
@@ -125,24 +132,23 @@ def translate(
         talking = input_file == DASH and sys.stdin.isatty()  # asked before a packed document is read, and stdin closed with it
         document = open_document(source(), name, kind) if kind else None
         from mt.config.directions import sources
-        from mt.decode.engine import Beam, Sampling
         from mt.translator import WINDOW
 
         translator = load_models(
             model, how=ensemble, shares=ensemble_weights, checkpoint=checkpoint, device=device, precision=precision, weights=weights
         )
         tgt = translator.target(to).lang
-        of_run = translator.config.decode
-        settings: Beam | Sampling = Beam.build(of_run, width=1 if greedy else beam, n_best=n_best, length_penalty=length_penalty)
+        settings = search_settings(
+            translator.config.decode,
+            width=1 if greedy else beam,
+            n_best=n_best,
+            length_penalty=length_penalty,
+            sampling={"temperature": temperature, "top_k": top_k, "top_p": top_p} if sample else None,
+            mbr=mbr,
+            utility=mbr_utility or "chrf",
+        )
         if n_best and n_best > 1 and output_format is Format.text:
             raise MTError(f"--n-best {n_best} needs --format jsonl or tsv: plain text is one translation a line")
-        if sample:
-            settings = Sampling(
-                temperature=1.0 if temperature is None else temperature,
-                top_k=top_k or 0,
-                top_p=1.0 if top_p is None else top_p,
-                length_penalty=settings.length_penalty,
-            )
         search = partial(
             translator.stream,
             to=to,
@@ -169,7 +175,13 @@ def translate(
 
 
 def refuse_contradictions(
-    *, beam: int | None, greedy: bool, sample: bool, sampling: dict[str, float | int | None], n_best: int | None
+    *,
+    beam: int | None,
+    greedy: bool,
+    sample: bool,
+    sampling: dict[str, float | int | None],
+    mbr: int | None = None,
+    utility: str | None = None,
 ) -> None:
     """Raise MTError, in one line, for options that do not make sense together."""
     given = [name for name, value in sampling.items() if value is not None]
@@ -179,8 +191,35 @@ def refuse_contradictions(
         raise MTError(f"--sample and {'--greedy' if greedy else f'--beam {beam}'}: give one of the two")
     if given and not sample:
         raise MTError(f"{given[0]} goes with --sample: add it")
-    if n_best and n_best > 1 and sample:
-        raise MTError(f"--n-best {n_best} goes with beam search, not with --sample")
+    if utility and not mbr:
+        raise MTError(f"--mbr-utility {utility} goes with --mbr N, the number of candidates: add it")
+    if mbr and greedy:
+        raise MTError(f"--mbr {mbr} chooses among several, and greedy search has one: give --beam {mbr} or --sample")
+
+
+def search_settings(
+    of_run: DecodeConfig,
+    *,
+    width: int | None,
+    n_best: int | None,
+    length_penalty: float | None,
+    sampling: Mapping[str, Any] | None,
+    mbr: int | None,
+    utility: Literal["chrf", "bleu"],
+) -> Beam | Sampling:
+    """What was asked for, and what is left out as the run has it; with `mbr` so many candidates, of which `n_best` are kept."""
+    from mt.decode.engine import Beam, Sampling
+    from mt.decode.mbr import Mbr
+
+    chosen = Mbr(utility, n_best or 1) if mbr else None
+    if chosen and mbr and chosen.n_best > mbr:
+        raise MTError(f"--n-best {n_best} of --mbr {mbr}: ask for fewer, or give more candidates")
+    if sampling is None:
+        wide = max(width or of_run.beam, mbr) if mbr else width
+        return replace(Beam.build(of_run, width=wide, n_best=mbr or n_best, length_penalty=length_penalty), mbr=chosen)
+    given = {name: value for name, value in sampling.items() if value is not None}
+    alpha = of_run.length_penalty if length_penalty is None else length_penalty
+    return Sampling(**given, length_penalty=alpha, n_best=mbr or n_best or 1, mbr=chosen)
 
 
 def written(translation: Translation, number: int, output_format: Format) -> str:
@@ -193,6 +232,8 @@ def written(translation: Translation, number: int, output_format: Format) -> str
             return "".join(rows) or f"{number}\t\t\n"
         case Format.jsonl:
             hypotheses = [as_json(text, found) for text, found in translation.hypotheses]
+            for one, utility in zip(hypotheses, translation.utilities, strict=False):  # there are none without --mbr
+                one["utility"] = utility
             record = {"line": number, "source": translation.source, "hypotheses": hypotheses, "flags": translation.flags}
             return json.dumps(record, ensure_ascii=False) + "\n"
 

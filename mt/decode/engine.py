@@ -15,8 +15,9 @@ from mt.data.batches import padded
 from mt.decode.beam import beam_search, hypotheses_wanted
 from mt.decode.ensemble import Ensemble, Mix
 from mt.decode.greedy import greedy_search
+from mt.decode.mbr import Mbr
 from mt.decode.orders import NO_ORDERS, Orders
-from mt.decode.sample import refuse_settings, sample_search
+from mt.decode.sample import refuse_settings, sample_search, several
 from mt.decode.step import Hypothesis, Step, Suppress
 from mt.decode.wrappers import constrained
 from mt.errors import DecodeError, TooLargeError
@@ -34,6 +35,13 @@ class Beam:
     length_penalty: float = 1.0
     n_best: int = 1
     patience: float = 1.0
+    mbr: Mbr | None = None
+    """Choose among the n-best by expected utility."""
+
+    @property
+    def rows(self) -> int:
+        """Decoder rows of a sentence."""
+        return self.width
 
     def __post_init__(self) -> None:
         if self.width > MAX_BEAM:
@@ -54,15 +62,25 @@ class Beam:
 
 @dataclass(frozen=True)
 class Sampling:
-    """Random sampling. Raises DecodeError for settings out of range."""
+    """Random sampling, `n_best` times a sentence. Raises DecodeError for settings out of range."""
 
     temperature: float = 1.0
     top_k: int = 0
     top_p: float = 1.0
     length_penalty: float = 1.0
+    n_best: int = 1
+    mbr: Mbr | None = None
+    """Choose among the samples by expected utility."""
+
+    @property
+    def rows(self) -> int:
+        """Decoder rows of a sentence."""
+        return self.n_best
 
     def __post_init__(self) -> None:
         refuse_settings(self.temperature, top_k=self.top_k, top_p=self.top_p)
+        if not 1 <= self.n_best <= MAX_BEAM:
+            raise DecodeError(f"n-best {self.n_best}: give a number of samples from 1 to {MAX_BEAM}")
 
 
 class ModelStep(Step[DecoderCache]):
@@ -124,7 +142,7 @@ class Engine:
         seeds: Sequence[int] = (),
         orders: Orders = NO_ORDERS,
     ) -> list[list[Hypothesis]]:
-        """For each source (tag if there is one, pieces, no EOS) its hypotheses, best first.
+        """For each source (tag if there is one, pieces, no EOS) its hypotheses, best first; samples in the order they were drawn.
 
         `limits`: longest outputs with EOS; `seeds` for sampling; `orders`: what the outputs are to obey.
         """
@@ -133,11 +151,22 @@ class Engine:
             return self._search(sources, settings, limits=limits, seeds=seeds, orders=orders)
 
     def _search(
-        self, sources: Sequence[Sequence[int]], settings: Beam | Sampling, *, limits: Sequence[int], seeds: Sequence[int], orders: Orders
+        self,
+        sources: Sequence[Sequence[int]],
+        settings: Beam | Sampling,
+        *,
+        limits: Sequence[int],
+        seeds: Sequence[int | str],
+        orders: Orders,
     ) -> list[list[Hypothesis]]:
         src, tgt = self.tokenizers
         steps = [ModelStep(model, self.device) for model in self.models]
         begun = tuple(one.start([[*ids, src.eos] for ids in sources], pad=src.pad) for one in steps)
+        samples = settings.n_best if isinstance(settings, Sampling) else 1
+        if samples > 1:  # from here on each is a sentence of its own
+            rows_R = torch.arange(len(sources), device=self.device).repeat_interleave(samples)
+            begun = tuple(one.reorder(state, rows_R) for one, state in zip(steps, begun, strict=True))
+            limits, seeds = [limit for limit in limits for _ in range(samples)], several(seeds, samples)
         never = Suppress(Ensemble(steps, self.mix), (tgt.pad, tgt.bos, tgt.unk, *tgt.prefixes))
         step, state = constrained(never, begun, orders, eos=tgt.eos, limits=limits)
         match settings:
@@ -169,4 +198,4 @@ class Engine:
                     top_p=settings.top_p,
                     length_penalty=settings.length_penalty,
                 )
-                return [[hypothesis] for hypothesis in found]
+                return [found[start : start + samples] for start in range(0, len(found), samples)]

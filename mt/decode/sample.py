@@ -29,7 +29,7 @@ def sample_search(
     bos: int,
     eos: int,
     limits: Sequence[int],
-    seeds: Sequence[int],
+    seeds: Sequence[int | str],
     temperature: float = 1.0,
     top_k: int = 0,
     top_p: float = 1.0,
@@ -56,6 +56,11 @@ def sample_search(
         return draw(logp_RV, uniform_R, temperature=temperature, top_k=top_k, top_p=top_p)
 
     return follow(step, state, choose=choose, bos=bos, eos=eos, limits=limits, length_penalty=length_penalty)
+
+
+def several(seeds: Sequence[int | str], n: int) -> list[int | str]:
+    """Seeds for n samples a sentence; the first is that of the sentence's only sample."""
+    return [f"{seed}/{sample}" if sample else seed for seed in seeds for sample in range(n)]
 
 
 def draw(logp_RV: Tensor, uniform_R: Tensor, *, temperature: float, top_k: int, top_p: float) -> Tensor:

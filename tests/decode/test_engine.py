@@ -137,6 +137,24 @@ def test_a_seed_belongs_to_its_sentence() -> None:
     assert outputs(search(SOURCES[:3], settings, seeds=[70, 80, 90])) != outputs(first)
 
 
+@pytest.mark.parametrize("size", [1, 2, 11])
+def test_several_samples_are_those_of_their_seeds_whatever_the_batch(size: int) -> None:
+    one, four = (Sampling(temperature=1.5, n_best=n) for n in (1, 4))
+    whole = search(SOURCES, four)
+    found = [
+        hypotheses
+        for start in range(0, len(SOURCES), size)
+        for hypotheses in search(SOURCES[start : start + size], four, seeds=[*range(start, min(start + size, len(SOURCES)))])
+    ]
+    assert outputs(found) == outputs(whole)
+    assert [hypotheses[:1] for hypotheses in outputs(whole)] == outputs(search(SOURCES, one))
+    assert all(len(hypotheses) == 4 for hypotheses in whole)
+    assert any(len({tuple(h.ids) for h in hypotheses}) == 4 for hypotheses in whole)
+    pairs = [(source, h) for source, hypotheses in zip(SOURCES, whole, strict=True) for h in hypotheses]
+    expected = rescored(lively_transformer(), [source for source, _ in pairs], [h.ids for _, h in pairs])
+    assert [h.log_prob for _, h in pairs] == pytest.approx(expected, abs=1e-9)
+
+
 def test_model_step_gives_the_log_softmax_of_the_model_in_fp32_or_better() -> None:
     for dtype, expected in ((torch.float64, torch.float64), (torch.float32, torch.float32), (torch.bfloat16, torch.float32)):
         step = ModelStep(lively_transformer().to(dtype), CPU)
