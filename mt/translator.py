@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any, NamedTuple
 import torch
 
 from mt.checkpoint import Weights, check_model, load_weights, read_state, read_weights
+from mt.clean.flags import Flag, flags_of
 from mt.config.directions import targets
 from mt.config.load import load
 from mt.config.schema import MAX_BATCH_TOKENS, Config, Langs
@@ -45,8 +47,7 @@ class Translation:
     hypotheses: list[tuple[str, Hypothesis]]
     """Texts with what was searched, best first; empty for a blank line. For a line in parts L counts the EOS of each part."""
     flags: list[str] = field(default_factory=list)
-    """`split`: the line was too long, and translated in parts; `truncated`: the length limit ended the best translation; `unmet`: the
-    best translation lacks something that was required."""
+    """What can be told about the best translation; see `mt.clean.flags.Flag`."""
     unknown: int = 0
     """Runs of characters in the source that the tokenizer has no piece for."""
     terms: list[tuple[Term, bool]] = field(default_factory=list)
@@ -258,9 +259,9 @@ class Translator:
             text = whole[0][0] if whole else ""
             terms = [(term, speller.says(text, term.target)) for term in speller.terms(line)]
             met = speller.obeyed(text, wish) and all(honoured for _, honoured in terms)
-            flags = {"split": len(own) > 1, "truncated": bool(whole) and whole[0][1].truncated, "unmet": not met}
             unknown = sum(ids.count(self.tokenizers.src.unk) for ids in own)
-            yield Translation(line, whole, [flag for flag, holds in flags.items() if holds], unknown, terms, utilities)
+            flags = flags_on(line, whole, parts=len(own), unknown=unknown, unmet=not met)
+            yield Translation(line, whole, flags, unknown, terms, utilities)
 
     def encoded(self, lines: Sequence[str]) -> list[list[list[int]]]:
         """For each line the ids of its parts: none if it is blank, several if it has more than data.max_pieces."""
@@ -288,6 +289,15 @@ class Translator:
             text = one_line(glue.join(self.tokenizers.tgt.decode(h.ids) for h in chosen))
             found.append((text, chosen[0] if len(chosen) == 1 else concatenated(chosen, length_penalty=length_penalty)))
         return sorted(found, key=lambda one: -one[1].score)
+
+
+def flags_on(line: str, whole: Sequence[tuple[str, Hypothesis]], *, parts: int, unknown: int, unmet: bool) -> list[str]:
+    """The flags of a line and its best translation; of a blank one only that it does not obey."""
+    if not parts:
+        return [Flag.UNMET] if unmet else []
+    text, best = whole[0] if whole else ("", Hypothesis([], 0.0, 0.0, truncated=False))
+    confidence = math.exp(best.log_prob / (len(best.ids) + parts))
+    return [*flags_of(line, text, confidence=confidence, split=parts > 1, truncated=best.truncated, unmet=unmet, unknown=unknown > 0)]
 
 
 def windows(lines: Iterable[str], most: int, paused: Callable[[], bool]) -> Iterator[list[str]]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Sized
 from functools import partial
 
 from mt.clean import traits
+from mt.clean.flags import is_copied, is_uneven
 from mt.clean.identify import Identifier
 from mt.clean.scripts import scripts_of
 from mt.clean.tally import Tally, table, table_json
@@ -127,12 +128,11 @@ def _longer(limit: int, reason: str, pair: Pair) -> str | None:
 
 
 def _uneven(limit: float, reason: str, pair: Pair) -> str | None:
-    src, tgt = len(pair.src), len(pair.tgt)
-    return reason if src > limit * tgt or tgt > limit * src else None
+    return reason if is_uneven(pair.src, pair.tgt, limit) else None
 
 
 def _copied(reason: str, pair: Pair) -> str | None:
-    return reason if pair.src.strip() == pair.tgt.strip() else None
+    return reason if is_copied(pair.src, pair.tgt) else None
 
 
 def _either(trait: Callable[[str], bool], reason: str, pair: Pair) -> str | None:

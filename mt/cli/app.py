@@ -5,6 +5,7 @@
 | 0 | success |
 | 1 | a fault of this program (with its traceback), or the reader of our output has gone (quietly) |
 | 2 | what the user can cure: wrong options, settings, data, a full disk (one line per problem) |
+| 3 | success, but a translation has a flag that `--fail-on` names |
 | 130, 143 | Ctrl-C, SIGTERM |
 
 Commands import what is heavy when they are called: `mt --help` must not wait for torch.

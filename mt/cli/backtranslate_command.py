@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from mt.clean.flags import MAX_RATIO, MAX_REPEATS
 from mt.cli.streams import refuse_same
 from mt.cli.synthesis_options import (
     BatchTokens,
@@ -45,8 +46,8 @@ def backtranslate(
     seed: Annotated[
         int | None, typer.Option(min=0, metavar="S", help="Of --sample; what a line gets does not depend on its batch.  [default: 1]")
     ] = None,
-    max_ratio: MaxRatio = 6.0,
-    max_repeats: MaxRepeats = 0.5,
+    max_ratio: MaxRatio = MAX_RATIO,
+    max_repeats: MaxRepeats = MAX_REPEATS,
     batch_tokens: BatchTokens = None,
     weights: WhichWeights = None,
     precision: Precision = "fp32",

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from mt.clean.flags import MAX_RATIO, MAX_REPEATS
 from mt.cli.streams import refuse_same
 from mt.cli.synthesis_options import (
     BatchTokens,
@@ -39,8 +40,8 @@ def distill(
     checkpoint: Checkpoint = "best",
     to: To = None,
     beam: BeamWidth = None,
-    max_ratio: MaxRatio = 6.0,
-    max_repeats: MaxRepeats = 0.5,
+    max_ratio: MaxRatio = MAX_RATIO,
+    max_repeats: MaxRepeats = MAX_REPEATS,
     batch_tokens: BatchTokens = None,
     weights: WhichWeights = None,
     precision: Precision = "fp32",

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
-from enum import StrEnum
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -14,26 +12,19 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from mt.cli.control_options import BanFile, GlossaryFile, MinLength, NoRepeat, Penalty, PrefixFile, RequireFile, asked, with_report
+from mt.clean.flags import Flag
+from mt.cli.control_options import BanFile, GlossaryFile, MinLength, NoRepeat, Penalty, PrefixFile, RequireFile, asked
 from mt.cli.documents import InputFormat, document_kind, fill_in
 from mt.cli.models import How, Models, Shares, entries, load_models
+from mt.cli.remarks import Alarm, with_warnings
 from mt.cli.streams import DASH, Arriving, reading, refuse_same, writing
+from mt.cli.text_output import Format, written
 from mt.config.schema import MAX_LENGTH_PENALTY
 from mt.errors import MTError
 
 if TYPE_CHECKING:
     from mt.config.schema import DecodeConfig
     from mt.decode.engine import Beam, Sampling
-    from mt.decode.step import Hypothesis
-    from mt.translator import Translation
-
-
-class Format(StrEnum):
-    """How translations are written."""
-
-    text = "text"
-    jsonl = "jsonl"
-    tsv = "tsv"
 
 
 def translate(
@@ -81,6 +72,9 @@ def translate(
         int | None, typer.Option(min=1, metavar="N", help="Rows × longest source of a batch.  [default: the run's]")
     ] = None,
     output_format: Annotated[Format, typer.Option("--format", help="text; jsonl with scores; tsv: line, score, text.")] = Format.text,
+    fail_on: Annotated[
+        list[Flag] | None, typer.Option(metavar="FLAG", help=f"End with code 3 if a line has it: {', '.join(Flag)}; can be repeated.")
+    ] = None,
     weights: Annotated[
         Literal["raw", "ema"] | None, typer.Option(help="As trained, or their moving average.  [default: ema if there is one]")
     ] = None,
@@ -107,6 +101,7 @@ def translate(
     """
     if context.args:
         raise MTError(f"{context.args[0]}: a file goes behind its option: --input {context.args[0]}")
+    alarm = Alarm(fail_on or [])
     sampling = {"--temperature": temperature, "--top-k": top_k, "--top-p": top_p, "--seed": seed}
     refuse_contradictions(beam=beam, greedy=greedy, sample=sample, sampling=sampling, mbr=mbr, utility=mbr_utility)
     if length_penalty is not None and not 0 <= length_penalty <= MAX_LENGTH_PENALTY:  # NaN is refused too, which typer's bounds let through
@@ -160,18 +155,19 @@ def translate(
             seed=1 if seed is None else seed,
             window=1 if talking else WINDOW,
         )
-        warned = partial(with_warnings, most=translator.config.data.max_pieces, glossary=glossary is not None)
+        warned = partial(with_warnings, most=translator.config.data.max_pieces, alarm=alarm, glossary=glossary is not None)
         if document:
             as_table = kind_of(output_file) is Kind.tsv
             known = sources(translator.config, to=tgt)
             fill_in(document, file, search, warned, sources=known, tgt=tgt, retranslate=retranslate, as_table=as_table)
-            return
-        if talking:
-            print("reading from the terminal, a sentence a line; Ctrl-D ends", file=sys.stderr)
-        lines = Arriving(source, name)
-        for number, translation in enumerate(warned(search(lines, paused=lines.paused), places=count(1)), start=1):
-            file.write(written(translation, number, output_format).encode("utf-8", "surrogateescape"))
-            file.flush()  # who sends line by line waits for the answer
+        else:
+            if talking:
+                print("reading from the terminal, a sentence a line; Ctrl-D ends", file=sys.stderr)
+            lines = Arriving(source, name)
+            for number, translation in enumerate(warned(search(lines, paused=lines.paused), places=count(1)), start=1):
+                file.write(written(translation, number, output_format).encode("utf-8", "surrogateescape"))
+                file.flush()  # who sends line by line waits for the answer
+    alarm.end()
 
 
 def refuse_contradictions(
@@ -220,68 +216,3 @@ def search_settings(
     given = {name: value for name, value in sampling.items() if value is not None}
     alpha = of_run.length_penalty if length_penalty is None else length_penalty
     return Sampling(**given, length_penalty=alpha, n_best=mbr or n_best or 1, mbr=chosen)
-
-
-def written(translation: Translation, number: int, output_format: Format) -> str:
-    """One line (tsv: one for each hypothesis; for a blank line one without score and text)."""
-    match output_format:
-        case Format.text:
-            return translation.text + "\n"
-        case Format.tsv:
-            rows = [f"{number}\t{found.score:.6f}\t{text}\n" for text, found in translation.hypotheses]
-            return "".join(rows) or f"{number}\t\t\n"
-        case Format.jsonl:
-            hypotheses = [as_json(text, found) for text, found in translation.hypotheses]
-            for one, utility in zip(hypotheses, translation.utilities, strict=False):  # there are none without --mbr
-                one["utility"] = utility
-            record = {"line": number, "source": translation.source, "hypotheses": hypotheses, "flags": translation.flags}
-            return json.dumps(record, ensure_ascii=False) + "\n"
-
-
-def as_json(text: str, found: Hypothesis) -> dict[str, Any]:
-    """One of the hypotheses of a line; `token_log_probs` are those of the ids and of EOS, `parts` is there for a line in parts."""
-    scores = {"log_prob": found.log_prob, "score": found.score, "ids": found.ids, "token_log_probs": found.tokens}
-    return {"text": text, **scores, **({"parts": found.parts} if found.parts else {})}
-
-
-def with_warnings(
-    translations: Iterable[Translation], *, most: int, places: Iterator[int | str], glossary: bool = False
-) -> Iterator[Translation]:
-    """The same translations; after the last, what users should know about them goes to stderr, with the places: lines or origins."""
-    split: list[int | str] = []
-    truncated: list[int | str] = []
-    unmet: list[int | str] = []
-    unknown: dict[int | str, int] = {}
-    for translation, place in zip(
-        with_report(translations) if glossary else translations, places, strict=False
-    ):  # there are always more places
-        if "split" in translation.flags:
-            split.append(place)
-        if "truncated" in translation.flags:
-            truncated.append(place)
-        if "unmet" in translation.flags:
-            unmet.append(place)
-        if translation.unknown:
-            unknown[place] = unknown.get(place, 0) + translation.unknown
-        yield translation
-    if split:
-        warn(f"{named(split)}: longer than {most} pieces (data.max_pieces), translated in parts")
-    if truncated:
-        warn(f"{named(truncated)}: the translation was ended by the length limit (decode.max_length_factor)")
-    if unmet:
-        warn(f"{named(unmet)}: the translation lacks something that it was to have (--prefix-file, --require, --glossary)")
-    if unknown:
-        lines = f"{len(unknown)} line{'' if len(unknown) == 1 else 's'}"
-        warn(f"{sum(unknown.values())} unknown in {lines}: characters that the tokenizer has no piece for ({named(list(unknown))})")
-
-
-def warn(text: str) -> None:
-    """To stderr."""
-    print(f"warning: {text}", file=sys.stderr)
-
-
-def named(places: Sequence[int | str], most: int = 5) -> str:
-    """`line 2`, `lines 2, 5`, or the first few of them and how many there are; origins as they are."""
-    first = ", ".join(map(str, places[:most]))
-    lines = f"line{'' if len(places) == 1 else 's'} " if isinstance(places[0], int) else ""
-    return f"{lines}{first}" + (f", … ({len(places)} in all)" if len(places) > most else "")

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from mt.checkpoint import Weights, weights_file
 from mt.clean.filters import TextFilters
+from mt.clean.flags import MAX_RATIO, MAX_REPEATS
 from mt.clean.tally import Tally
 from mt.config.cleaning import FilterConfig
 from mt.config.directions import sources
@@ -47,9 +48,9 @@ class Job:
     to: str | None = None
     batch_tokens: int | None = None
     seed: int = 1
-    max_ratio: float = 6.0
+    max_ratio: float = MAX_RATIO
     """Longest side / shortest side of a pair that is of use, in characters."""
-    max_repeats: float = 0.5
+    max_repeats: float = MAX_REPEATS
     """Share of n-grams that may have come before; in a loop it is near 1."""
     references: Path | None = None
     """Of several hypotheses the one nearest to the reference is taken, where there are references."""
@@ -80,7 +81,13 @@ def load_model(run: Path, checkpoint: str, *, device: str, precision: str, weigh
     """A model, and what tells it from others."""
     path = RunDir(run).find(checkpoint)
     translator = Translator.load(run, path.name, device=device, precision=precision, weights=weights)
-    return translator, f"{path.name} (weights of SHA-256 {sha256(weights_file(path, weights))}, in {precision})"
+    return translator, told_apart(run, path.name, precision=precision, weights=weights)
+
+
+def told_apart(run: Path, checkpoint: str, *, precision: str, weights: Weights | None) -> str:
+    """What tells a model from others."""
+    path = RunDir(run).find(checkpoint)
+    return f"{path.name} (weights of SHA-256 {sha256(weights_file(path, weights))}, in {precision})"
 
 
 def produce(job: Job, output: Path, translator: Translator, model: str, *, say: Say) -> None:

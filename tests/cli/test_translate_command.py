@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from mt.cli.translate_command import named, written
+from mt.cli.remarks import named
+from mt.cli.text_output import written
 from mt.decode.engine import Beam, Sampling
 from mt.rundir import RunDir
 from mt.translator import Translation, Translator

@@ -1,0 +1,82 @@
+"""What users should know about translations: warnings on stderr, and an exit code for flags that a pipeline does not take."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import typer
+
+from mt.clean.flags import Flag
+from mt.cli.control_options import with_report
+
+if TYPE_CHECKING:
+    from mt.translator import Translation
+
+FLAGGED = 3
+"""The exit code where a translation has a flag of `--fail-on`."""
+
+
+class Alarm:
+    """Notes where translations have one of some flags."""
+
+    def __init__(self, flags: Collection[Flag]) -> None:
+        self.flags = flags
+        self.places: dict[str, list[int | str]] = {}
+
+    def see(self, translation: Translation, place: int | str) -> None:
+        """One translation, and its line or origin."""
+        for flag in self.flags:
+            if flag in translation.flags:
+                self.places.setdefault(flag, []).append(place)
+
+    def end(self) -> None:
+        """Say what was seen, and end the program with its exit code."""
+        for flag, places in self.places.items():
+            print(f"--fail-on {flag}: {named(places)}", file=sys.stderr)
+        if self.places:
+            raise typer.Exit(FLAGGED)
+
+
+def with_warnings(
+    translations: Iterable[Translation], *, most: int, alarm: Alarm, places: Iterator[int | str], glossary: bool = False
+) -> Iterator[Translation]:
+    """The same translations; after the last, what users should know about them goes to stderr, with the places: lines or origins."""
+    split: list[int | str] = []
+    truncated: list[int | str] = []
+    unmet: list[int | str] = []
+    unknown: dict[int | str, int] = {}
+    reported = with_report(translations) if glossary else translations
+    for translation, place in zip(reported, places, strict=False):  # there are always more places
+        if "split" in translation.flags:
+            split.append(place)
+        if "truncated" in translation.flags:
+            truncated.append(place)
+        if "unmet" in translation.flags:
+            unmet.append(place)
+        if translation.unknown:
+            unknown[place] = unknown.get(place, 0) + translation.unknown
+        alarm.see(translation, place)
+        yield translation
+    if split:
+        warn(f"{named(split)}: longer than {most} pieces (data.max_pieces), translated in parts")
+    if truncated:
+        warn(f"{named(truncated)}: the translation was ended by the length limit (decode.max_length_factor)")
+    if unmet:
+        warn(f"{named(unmet)}: the translation lacks something that it was to have (--prefix-file, --require, --glossary)")
+    if unknown:
+        lines = f"{len(unknown)} line{'' if len(unknown) == 1 else 's'}"
+        warn(f"{sum(unknown.values())} unknown in {lines}: characters that the tokenizer has no piece for ({named(list(unknown))})")
+
+
+def warn(text: str) -> None:
+    """To stderr."""
+    print(f"warning: {text}", file=sys.stderr)
+
+
+def named(places: Sequence[int | str], most: int = 5) -> str:
+    """`line 2`, `lines 2, 5`, or the first few of them and how many there are; origins as they are."""
+    first = ", ".join(map(str, places[:most]))
+    lines = f"line{'' if len(places) == 1 else 's'} " if isinstance(places[0], int) else ""
+    return f"{lines}{first}" + (f", … ({len(places)} in all)" if len(places) > most else "")
