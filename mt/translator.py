@@ -23,6 +23,7 @@ from mt.decode.mbr import by_utility
 from mt.decode.parts import Part, batches_of, spaced, split
 from mt.decode.spelling import Speller
 from mt.decode.step import Hypothesis
+from mt.decode.windows import windows
 from mt.errors import DecodeError, RunError
 from mt.formats.pairs import one_line
 from mt.model.device import choose_device
@@ -203,11 +204,13 @@ class Translator:
         window: int = WINDOW,
         paused: Callable[[], bool] = lambda: False,
         first_line: int = 1,
+        done: Callable[[int], object] = lambda _: None,
     ) -> Iterator[Translation]:
         """As `translate`, but in bounded memory: so many lines at a time are read, sorted by length, translated and given back in order.
 
         Fewer where `paused`, which is asked after each line, says that the next one is not to be waited for. `first_line` is the number of
-        the first of the lines, where there were others before: what is sampled for a line is decided by its number.
+        the first of the lines, where there were others before: what is sampled for a line is decided by its number. `done` is told how
+        many more lines are translated, long before they are given back.
         """
         if isinstance(lines, str):
             raise TypeError("lines is one string; give a list of them")
@@ -221,7 +224,7 @@ class Translator:
         wishes = Wishes(prefixes, required)
         for chunk in windows(lines, window, paused):
             yield from self._window(
-                chunk, wishes.of(chunk), search, speller, target=target, budget=budget, seed=seed, first_line=first_line
+                chunk, wishes.of(chunk), search, speller, target=target, budget=budget, seed=seed, first_line=first_line, done=done
             )
             first_line += len(chunk)
         wishes.end()
@@ -237,6 +240,7 @@ class Translator:
         budget: int,
         seed: int,
         first_line: int,
+        done: Callable[[int], object],
     ) -> Iterator[Translation]:
         ids_of_lines = self.encoded(lines)
         parts = [
@@ -245,6 +249,7 @@ class Translator:
             for place, (ids, own) in enumerate(zip(all_ids, speller.spread(line, wish, all_ids), strict=True))
         ]
         found: dict[tuple[int, int], list[Hypothesis]] = {}
+        done(sum(not own for own in ids_of_lines))
         for batch in batches_of(sorted(parts, key=lambda part: -len(part.ids)), budget=budget, extra=len(target.prefix) + 1):
             orders = speller.orders([part.wish for part in batch])
             limits = [max(self.limit(part.ids), orders.least(place)) for place, part in enumerate(batch)]
@@ -253,6 +258,7 @@ class Translator:
             sources = [target.prefix + part.ids for part in batch]
             hypotheses = self.engine.search(sources, search, limits=limits, seeds=seeds, orders=orders)
             found |= {(part.line, part.place): best for part, best in zip(batch, hypotheses, strict=True)}
+            done(sum(part.place == 0 for part in batch))
         for number, (line, wish, own) in enumerate(zip(lines, wishes, ids_of_lines, strict=True)):
             whole = self.joined([found[number, place] for place in range(len(own))], lang=target.lang, length_penalty=search.length_penalty)
             whole, utilities = by_utility(whole, search.mbr, lang=target.lang, sampled=isinstance(search, Sampling))
@@ -298,18 +304,6 @@ def flags_on(line: str, whole: Sequence[tuple[str, Hypothesis]], *, parts: int, 
     text, best = whole[0] if whole else ("", Hypothesis([], 0.0, 0.0, truncated=False))
     confidence = math.exp(best.log_prob / (len(best.ids) + parts))
     return [*flags_of(line, text, confidence=confidence, split=parts > 1, truncated=best.truncated, unmet=unmet, unknown=unknown > 0)]
-
-
-def windows(lines: Iterable[str], most: int, paused: Callable[[], bool]) -> Iterator[list[str]]:
-    """Lists of `most` lines, or of those there are when the lines pause."""
-    window: list[str] = []
-    for line in lines:
-        window.append(line)
-        if len(window) >= most or paused():
-            yield window
-            window = []
-    if window:
-        yield window
 
 
 def concatenated(parts: Sequence[Hypothesis], *, length_penalty: float) -> Hypothesis:

@@ -22,20 +22,20 @@ class Alarm:
     """Notes where translations have one of some flags."""
 
     def __init__(self, flags: Collection[Flag]) -> None:
-        self.flags = flags
-        self.places: dict[str, list[int | str]] = {}
+        self.places: dict[str, list[int | str]] = {flag: [] for flag in flags}
 
     def see(self, translation: Translation, place: int | str) -> None:
         """One translation, and its line or origin."""
-        for flag in self.flags:
-            if flag in translation.flags:
-                self.places.setdefault(flag, []).append(place)
+        for flag in translation.flags:
+            if flag in self.places:
+                self.places[flag].append(place)
 
     def end(self) -> None:
         """Say what was seen, and end the program with its exit code."""
-        for flag, places in self.places.items():
+        seen = {flag: places for flag, places in self.places.items() if places}
+        for flag, places in seen.items():
             print(f"--fail-on {flag}: {named(places)}", file=sys.stderr)
-        if self.places:
+        if seen:
             raise typer.Exit(FLAGGED)
 
 

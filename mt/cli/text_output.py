@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+import io
 import json
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from mt.cli.streams import DASH
+from mt.errors import DataError, MTError
+from mt.files import open_binary, sha256
+from mt.unpack import CHUNK_BYTES
 
 if TYPE_CHECKING:
+    from tqdm import tqdm
+
     from mt.decode.step import Hypothesis
     from mt.translator import Translation
 
@@ -39,3 +52,73 @@ def as_json(text: str, found: Hypothesis) -> dict[str, Any]:
     """One of the hypotheses of a line; `token_log_probs` are those of the ids and of EOS, `parts` is there for a line in parts."""
     scores = {"log_prob": found.log_prob, "score": found.score, "ids": found.ids, "token_log_probs": found.tokens}
     return {"text": text, **scores, **({"parts": found.parts} if found.parts else {})}
+
+
+@contextmanager
+def progress(source: Path, output: Path, *, before: int = 0) -> Iterator[tqdm[Any]]:
+    """A bar on stderr, in a terminal, for a file whose translations do not run through the same terminal."""
+    from tqdm import tqdm
+
+    shown = sys.stderr.isatty() and source != DASH and not (output == DASH and sys.stdout.isatty())
+    total = line_count(source) if shown else None
+    with tqdm(
+        desc="translating", total=total, initial=before, unit=" lines", disable=not shown, dynamic_ncols=True, leave=False, delay=1.0
+    ) as bar:
+        yield bar
+
+
+def line_count(path: Path) -> int | None:
+    """How many lines a file has; None for what can be read only once, or not at all."""
+    if not path.is_file():
+        return None
+    try:
+        with open_binary(path) as stream:
+            return sum(chunk.count(b"\n") for chunk in iter(lambda: stream.read(CHUNK_BYTES), b""))
+    except DataError:  # it is said when the file is read
+        return None
+
+
+# ── an output that is gone on with ──────────────────────────────────────────────────────────────────────────────────
+
+
+def nowhere() -> nullcontext[BinaryIO]:
+    """In place of a file that is written otherwise."""
+    return nullcontext(io.BytesIO())
+
+
+def refuse_resuming(source: Path, output: Path, *, document: bool, fail_on: object, by_line: Path | None) -> None:
+    """Raise MTError, in one line, where nothing can be gone on with."""
+    from mt.synthesize.unfinished import refuse_place
+
+    if document:
+        raise MTError("--resume-output goes with plain text; a document that was interrupted is translated again")
+    if not source.is_file():
+        raise MTError(f"--resume-output needs --input FILE: {'<stdin>' if source == DASH else source} is read only once")
+    if fail_on:
+        raise MTError("--fail-on does not go with --resume-output, as it would not know the lines of the process before")
+    if by_line:
+        raise MTError(f"{by_line}: what is asked of each line does not go with --resume-output")
+    refuse_place(output)
+
+
+def resumed(
+    source: Path,
+    output: Path,
+    search: Callable[..., Iterable[Translation]],
+    warned: Callable[..., Iterable[Translation]],
+    output_format: Format,
+    *,
+    about: Mapping[str, Any],
+) -> None:
+    """Translate into a file that a killed process goes on with; `about` is what else decides the lines."""
+    from mt.synthesize.produce import WINDOW
+    from mt.synthesize.resumed import resume
+
+    def records(lines: Iterable[str], first: int) -> Iterator[str]:
+        with progress(source, output, before=first - 1) as bar:
+            translations = search(lines, first_line=first, window=WINDOW, done=bar.update)
+            for number, translation in enumerate(warned(translations, places=count(first)), start=first):
+                yield written(translation, number, output_format).removesuffix("\n")
+
+    settings = {**about, "--format": str(output_format), "input": f"the file of SHA-256 {sha256(source)}"}
+    resume(output, settings, source, records, say=lambda line: print(line, file=sys.stderr, flush=True))

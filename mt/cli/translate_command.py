@@ -18,9 +18,10 @@ from mt.cli.documents import InputFormat, document_kind, fill_in
 from mt.cli.models import How, Models, Shares, entries, load_models
 from mt.cli.remarks import Alarm, with_warnings
 from mt.cli.streams import DASH, Arriving, reading, refuse_same, writing
-from mt.cli.text_output import Format, written
+from mt.cli.text_output import Format, nowhere, progress, refuse_resuming, resumed, written
 from mt.config.schema import MAX_LENGTH_PENALTY
 from mt.errors import MTError
+from mt.files import sha256
 
 if TYPE_CHECKING:
     from mt.config.schema import DecodeConfig
@@ -72,6 +73,9 @@ def translate(
         int | None, typer.Option(min=1, metavar="N", help="Rows × longest source of a batch.  [default: the run's]")
     ] = None,
     output_format: Annotated[Format, typer.Option("--format", help="text; jsonl with scores; tsv: line, score, text.")] = Format.text,
+    resume_output: Annotated[
+        bool, typer.Option("--resume-output", help="Keep what is done in OUTPUT.partial: after a kill the same command goes on.")
+    ] = False,
     fail_on: Annotated[
         list[Flag] | None, typer.Option(metavar="FLAG", help=f"End with code 3 if a line has it: {', '.join(Flag)}; can be repeated.")
     ] = None,
@@ -120,7 +124,10 @@ def translate(
         require=require,
         kind=kind,
     )
-    with reading(input_file) as source, writing(output_file) as file:  # what is wrong with either is said before torch is loaded
+    if resume_output:
+        refuse_resuming(input_file, output_file, document=kind is not None, fail_on=fail_on, by_line=prefix_file or require)
+    # What is wrong with either is said before torch is loaded.
+    with reading(input_file) as source, nowhere() if resume_output else writing(output_file) as file:
         from mt.formats.exchange import Kind, kind_of, open_document
 
         name = "<stdin>" if input_file == DASH else str(input_file)
@@ -160,13 +167,24 @@ def translate(
             as_table = kind_of(output_file) is Kind.tsv
             known = sources(translator.config, to=tgt)
             fill_in(document, file, search, warned, sources=known, tgt=tgt, retranslate=retranslate, as_table=as_table)
+        elif resume_output:
+            from mt.synthesize.produce import told_apart
+
+            about = [told_apart(run, checkpoint, precision=precision, weights=weights) for run in model]
+            asked_for = {"--to": to, "--seed": seed, "--ensemble": str(translator.engine.mix)}
+            asked_for |= {"control": str(replace(wishes.control, banned=(), glossary=None))}
+            asked_for |= {f"--{path.name}": sha256(path) for path in (ban, glossary) if path}
+            asked_for |= {"data.max_pieces": translator.config.data.max_pieces, "decode": str(translator.config.decode)}
+            resumed(input_file, output_file, search, warned, output_format, about={"model": about, "search": str(settings), **asked_for})
         else:
             if talking:
                 print("reading from the terminal, a sentence a line; Ctrl-D ends", file=sys.stderr)
             lines = Arriving(source, name)
-            for number, translation in enumerate(warned(search(lines, paused=lines.paused), places=count(1)), start=1):
-                file.write(written(translation, number, output_format).encode("utf-8", "surrogateescape"))
-                file.flush()  # who sends line by line waits for the answer
+            with progress(input_file, output_file) as bar:
+                translations = search(lines, paused=lines.paused, done=bar.update)
+                for number, translation in enumerate(warned(translations, places=count(1)), start=1):
+                    file.write(written(translation, number, output_format).encode("utf-8", "surrogateescape"))
+                    file.flush()  # who sends line by line waits for the answer
     alarm.end()
 
 

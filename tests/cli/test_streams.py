@@ -18,9 +18,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mt.cli.streams import Arriving, refuse_same
+from mt.decode.windows import windows
 from mt.errors import DataError
 from mt.rundir import RunDir
-from mt.translator import Translator, windows
+from mt.translator import Translator
 from tests import toy
 from tests.translating import lively_run, mt
 
