@@ -9,10 +9,10 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from mt.decode.score import Given, token_log_probs
-from mt.decode.step import Hypothesis
+from mt.decode.step import Hypothesis, concatenated
 from mt.errors import DataError
 from mt.formats.pairs import one_line
-from mt.translator import WINDOW, Translator, concatenated
+from mt.translator import WINDOW, Translator
 
 
 class Candidate(NamedTuple):

@@ -22,7 +22,7 @@ from mt.decode.glossary import Term
 from mt.decode.mbr import by_utility
 from mt.decode.parts import Part, batches_of, spaced, split
 from mt.decode.spelling import Speller
-from mt.decode.step import Hypothesis
+from mt.decode.step import Hypothesis, concatenated
 from mt.decode.windows import windows
 from mt.errors import DecodeError, RunError
 from mt.formats.pairs import one_line
@@ -304,20 +304,6 @@ def flags_on(line: str, whole: Sequence[tuple[str, Hypothesis]], *, parts: int, 
     text, best = whole[0] if whole else ("", Hypothesis([], 0.0, 0.0, truncated=False))
     confidence = math.exp(best.log_prob / (len(best.ids) + parts))
     return [*flags_of(line, text, confidence=confidence, split=parts > 1, truncated=best.truncated, unmet=unmet, unknown=unknown > 0)]
-
-
-def concatenated(parts: Sequence[Hypothesis], *, length_penalty: float) -> Hypothesis:
-    """One hypothesis out of those of consecutive parts; its length counts the EOS of each."""
-    log_prob = sum(h.log_prob for h in parts)
-    length = sum(len(h.ids) + 1 for h in parts)
-    return Hypothesis(
-        [i for h in parts for i in h.ids],
-        log_prob,
-        log_prob / length**length_penalty,
-        any(h.truncated for h in parts),
-        tokens=[one for h in parts for one in h.tokens],
-        parts=[len(h.ids) for h in parts],
-    )
 
 
 def load_tokenizers(run: RunDir, *, joint: bool) -> Tokenizers:

@@ -84,6 +84,20 @@ class Hypothesis:
         return cls(ids, log_prob, log_prob / (len(ids) + 1) ** length_penalty, truncated, tokens)
 
 
+def concatenated(parts: Sequence[Hypothesis], *, length_penalty: float) -> Hypothesis:
+    """One hypothesis out of those of consecutive parts; its length counts the EOS of each."""
+    log_prob = sum(h.log_prob for h in parts)
+    length = sum(len(h.ids) + 1 for h in parts)
+    return Hypothesis(
+        [i for h in parts for i in h.ids],
+        log_prob,
+        log_prob / length**length_penalty,
+        any(h.truncated for h in parts),
+        tokens=[one for h in parts for one in h.tokens],
+        parts=[len(h.ids) for h in parts],
+    )
+
+
 def refuse_nan(best: Tensor, *, position: int, sentences: Sequence[int]) -> None:
     """Raise DecodeError if the best log-probability of any row is NaN, as it is when any one of the row is.
 

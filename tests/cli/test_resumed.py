@@ -39,9 +39,14 @@ def source(tmp_path: Path) -> Path:
 def test_killed_after_any_window_it_comes_to_the_same(run: RunDir, source: Path, monkeypatch: pytest.MonkeyPatch, words: str) -> None:
     monkeypatch.setattr(produce, "WINDOW", 4)
     monkeypatch.setattr("mt.synthesize.resumed.WINDOW", 4)
-    whole = mt("translate", "--model", run.path, "--input", source, *words.split())
-    out = source.with_name("out")
-    command = ["translate", "--model", run.path, "--input", source, "--output", out, "--resume-output", *words.split()]
+    out, whole = source.with_name("out"), source.with_name("whole")
+    command = ["translate", "--model", run.path, "--input", source, "--resume-output", *words.split(), "--output"]
+    assert mt(*command, whole).code == 0
+    text = mt("translate", "--model", run.path, "--input", source, *words.split()).lines
+    assert len(text) == len(whole.read_text(encoding="utf-8").splitlines())
+    if not words:
+        assert text == whole.read_text(encoding="utf-8").splitlines()
+    command.append(out)
     real = Translator._window
 
     def once(self: Translator, lines: list[str], *given: object, first_line: int, **named: object) -> Iterator[object]:
@@ -60,7 +65,7 @@ def test_killed_after_any_window_it_comes_to_the_same(run: RunDir, source: Path,
     done = mt(*command)
     assert (done.code, done.out) == (0, b"")
     assert done.err[0] == f"{out}: goes on after 4 lines"
-    assert out.read_bytes() == whole.out
+    assert out.read_bytes() == whole.read_bytes()
     assert not (source.parent / "out.partial").exists()
 
 
