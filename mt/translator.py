@@ -300,10 +300,11 @@ class Translator:
 def flags_on(line: str, whole: Sequence[tuple[str, Hypothesis]], *, parts: int, unknown: int, unmet: bool) -> list[str]:
     """The flags of a line and its best translation; of a blank one only that it does not obey."""
     if not parts:
-        return [Flag.UNMET] if unmet else []
+        return [Flag.UNMET.value] if unmet else []
     text, best = whole[0] if whole else ("", Hypothesis([], 0.0, 0.0, truncated=False))
     confidence = math.exp(best.log_prob / (len(best.ids) + parts))
-    return [*flags_of(line, text, confidence=confidence, split=parts > 1, truncated=best.truncated, unmet=unmet, unknown=unknown > 0)]
+    known = {"split": parts > 1, "truncated": best.truncated, "unmet": unmet, "unknown": unknown > 0}
+    return [flag.value for flag in flags_of(line, text, confidence=confidence, **known)]
 
 
 def load_tokenizers(run: RunDir, *, joint: bool) -> Tokenizers:

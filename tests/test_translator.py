@@ -68,7 +68,7 @@ def outputs(translations: list[Translation]) -> list[list[tuple[str, list[int]]]
 def test_the_model_is_a_fair_one_for_these_tests(translator: Translator) -> None:
     texts = [one.text for one in translator.translate(LINES)]
     assert len(set(texts)) == len(LINES) - 3  # of four blank lines three are no news
-    assert len({tuple(one.flags) for one in translator.translate(LINES)}) == 2
+    assert {"truncated" in one.flags for one in translator.translate(LINES)} == {True, False}
 
 
 @SETTINGS

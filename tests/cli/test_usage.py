@@ -24,7 +24,7 @@ from tests.runs import mt
         (["train", "--src", "a.en", "--tgt", "a.de"], "; name the files in the config, under data.train"),
         (["train", "--model", "runs/my"], "--init-from RUN starts from its weights"),
         (["train"], "; --config FILE: Settings, in YAML; see `mt config explain`."),
-        (["translate", "a.en"], "; --model RUN: Run directory that `mt train` wrote."),
+        (["translate", "a.en"], "; --model RUN: Run directory that `mt train` wrote; several are an ensemble."),
         (["translate", "--model", "runs/my", "--src", "a.en"], "; write --input a.en"),
         (["translate", "--config", "my.yaml", "--input", "a.en"], "; write --model RUN"),
         (["eval", "--model", "runs/my", "--src", "a.en", "--tgt", "a.de"], "; write --ref a.de"),
