@@ -219,7 +219,7 @@ def listening(prepared: Prepared, *, say: Say) -> Iterator[Sequence[Callable[[Ev
         with naming(run.test_scores):
             run.test_scores.unlink()
     console = Console(
-        total=prepared.plan.last_update,
+        total=prepared.plan.curve_end,
         minutes=cfg.max_minutes,
         done=progress.update,
         seconds=progress.seconds,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -15,7 +16,8 @@ from mt.evaluate.metrics import score
 from mt.rundir import RunDir
 from mt.train import loop
 from mt.translator import Translator
-from tests.runs import Done, contents, differences, final_test, four_updates, journal, train, tree
+from tests import toy
+from tests.runs import Done, Silent, contents, differences, final_test, four_updates, journal, train, tree
 
 AT_THE_END = "best: ", "final: ", "translate with: "
 pytestmark = pytest.mark.usefixtures("quiet")
@@ -171,3 +173,17 @@ def test_weights_that_the_last_update_broke_are_not_saved(folder: Path, monkeypa
     with pytest.raises(Exception, match="no longer finite after update 4; the last good checkpoint is step-00000002"):
         train(four_updates(folder, "data.dev=none"))
     assert RunDir(folder / "run").steps() == [2]
+
+
+def test_the_console_counts_towards_the_end_that_epochs_make(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    limits: dict[str, Any] = {}
+
+    def console(**given: Any) -> Silent:
+        limits.update(given)
+        return Silent()
+
+    monkeypatch.setattr("mt.launch.run.Console", console)
+    config = toy.config(folder, *toy.TINY, "data.dev=none", "train.max_epochs=2")
+    train(config)
+    made = [event["update"] for event in journal(RunDir(folder / "run")) if event["event"] == "update"]
+    assert limits["total"] == made[-1]
