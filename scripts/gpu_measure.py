@@ -22,7 +22,6 @@ from mt.launch.prepare import Prepared, prepare
 from mt.train.compiled import compile_layers
 from mt.train.events import Update
 from mt.train.loop import rate_of, update
-from mt.train.state import State
 
 ROOT = Path(__file__).resolve().parents[1]
 TOY = (
@@ -149,11 +148,12 @@ def name_of(device: torch.device) -> str:
     return torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
 
 
-def compiled(state: State) -> None:
+def compiled(made: Prepared) -> None:
     """As with `train.compile`; on a CPU, where compiling takes long, only what torch makes of the layers before. Raises if it fails."""
+    state = made.state
     if state.device.type == "cuda":
         said: list[str] = []
-        compile_layers(state, say=said.append)
+        compile_layers(state, cfg=made.config.train, say=said.append)
         if said:
             raise RuntimeError(said[0])
         return

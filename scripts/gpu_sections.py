@@ -161,7 +161,7 @@ def compilation(setting: Setting) -> Figures:
         made = setting.prepared(f"compile-{name}", "train.precision=bf16", "model.dropout=0")
         start = synchronised(made.state.device)
         if name == "on":
-            compiled(made.state)
+            compiled(made)
         warm = setting.updates(20)
         first = [event.loss for event, _ in train(made, warm)]
         seconds = synchronised(made.state.device) - start

@@ -8,21 +8,22 @@ from typing import Annotated
 import typer
 
 from mt.clean.flags import MAX_RATIO, MAX_REPEATS
-from mt.cli.streams import refuse_same
-from mt.cli.synthesis_options import (
+from mt.cli.model_options import (
     BatchTokens,
     BeamWidth,
     Checkpoint,
     Device,
-    MaxRatio,
-    MaxRepeats,
-    Output,
     Precision,
+    Sample,
+    Seed,
+    Temperature,
     To,
+    TopK,
+    TopP,
     WhichWeights,
-    refuse_limits,
-    say,
 )
+from mt.cli.streams import refuse_same
+from mt.cli.synthesis_options import MaxRatio, MaxRepeats, Output, refuse_limits, say
 from mt.cli.translate_command import refuse_contradictions
 from mt.errors import MTError
 from mt.rundir import RunDir
@@ -39,13 +40,11 @@ def backtranslate(
     checkpoint: Checkpoint = "best",
     to: To = None,
     beam: BeamWidth = None,
-    sample: Annotated[bool, typer.Option("--sample", help="Draw at random instead of searching for the best.")] = False,
-    temperature: Annotated[float | None, typer.Option(metavar="T", help="Below 1 sharpens, above flattens; 0: greedy.")] = None,
-    top_k: Annotated[int | None, typer.Option(metavar="K", help="Sample from the K most probable tokens; 0: all.")] = None,
-    top_p: Annotated[float | None, typer.Option(metavar="P", help="Sample from the fewest tokens with this probability.")] = None,
-    seed: Annotated[
-        int | None, typer.Option(min=0, metavar="S", help="Of --sample; what a line gets does not depend on its batch.  [default: 1]")
-    ] = None,
+    sample: Sample = False,
+    temperature: Temperature = None,
+    top_k: TopK = None,
+    top_p: TopP = None,
+    seed: Seed = None,
     max_ratio: MaxRatio = MAX_RATIO,
     max_repeats: MaxRepeats = MAX_REPEATS,
     batch_tokens: BatchTokens = None,

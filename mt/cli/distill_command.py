@@ -8,21 +8,9 @@ from typing import Annotated, Literal
 import typer
 
 from mt.clean.flags import MAX_RATIO, MAX_REPEATS
+from mt.cli.model_options import BatchTokens, BeamWidth, Checkpoint, Device, Precision, To, WhichWeights
 from mt.cli.streams import refuse_same
-from mt.cli.synthesis_options import (
-    BatchTokens,
-    BeamWidth,
-    Checkpoint,
-    Device,
-    MaxRatio,
-    MaxRepeats,
-    Output,
-    Precision,
-    To,
-    WhichWeights,
-    refuse_limits,
-    say,
-)
+from mt.cli.synthesis_options import MaxRatio, MaxRepeats, Output, refuse_limits, say
 from mt.errors import MTError
 from mt.rundir import RunDir
 

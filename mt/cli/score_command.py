@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from mt.cli.model_options import BatchTokens, Checkpoint, Device, Precision, To, WhichWeights
 from mt.cli.models import How, Models, Shares, entries, load_models
 from mt.cli.streams import DASH, reading, refuse_same
-from mt.cli.synthesis_options import BatchTokens, Checkpoint, Device, Precision, To, WhichWeights
 from mt.config.schema import MAX_LENGTH_PENALTY
 from mt.errors import DataError, MTError
 from mt.files import decode_lines, read_lines, write_atomic

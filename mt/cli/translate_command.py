@@ -15,6 +15,20 @@ import typer
 from mt.clean.flags import Flag
 from mt.cli.control_options import BanFile, GlossaryFile, MinLength, NoRepeat, Penalty, PrefixFile, RequireFile, asked
 from mt.cli.documents import InputFormat, document_kind, fill_in
+from mt.cli.model_options import (
+    BatchTokens,
+    BeamWidth,
+    Checkpoint,
+    Device,
+    Precision,
+    Sample,
+    Seed,
+    Temperature,
+    To,
+    TopK,
+    TopP,
+    WhichWeights,
+)
 from mt.cli.models import How, Models, Shares, entries, load_models
 from mt.cli.remarks import Alarm, with_warnings
 from mt.cli.streams import DASH, Arriving, reading, refuse_same, writing
@@ -31,10 +45,8 @@ if TYPE_CHECKING:
 def translate(
     context: typer.Context,
     model: Models,
-    checkpoint: Annotated[
-        str, typer.Option(metavar="best|last|STEP|NAME", help="Which of the run's checkpoints; NAME: an average.")
-    ] = "best",
-    to: Annotated[str | None, typer.Option(metavar="LANG", help="Target language, for a model that has several.")] = None,
+    checkpoint: Checkpoint = "best",
+    to: To = None,
     input_file: Annotated[
         Path, typer.Option("--input", readable=False, metavar="FILE", help="Text or document, also compressed; - is stdin.")
     ] = DASH,
@@ -44,15 +56,13 @@ def translate(
             "--output", readable=False, metavar="FILE", help="Appears whole or not at all, packed if it is called .gz; - is stdout."
         ),
     ] = DASH,
-    beam: Annotated[int | None, typer.Option(min=1, metavar="N", help="Beam width; 1 is greedy.  [default: the run's]")] = None,
+    beam: BeamWidth = None,
     greedy: Annotated[bool, typer.Option("--greedy", help="The same as --beam 1.")] = False,
-    sample: Annotated[bool, typer.Option("--sample", help="Draw at random instead of searching for the best.")] = False,
-    temperature: Annotated[float | None, typer.Option(metavar="T", help="Below 1 sharpens, above flattens; 0: greedy.")] = None,
-    top_k: Annotated[int | None, typer.Option(metavar="K", help="Sample from the K most probable tokens; 0: all.")] = None,
-    top_p: Annotated[float | None, typer.Option(metavar="P", help="Sample from the fewest tokens with this probability.")] = None,
-    seed: Annotated[
-        int | None, typer.Option(min=0, metavar="S", help="Of --sample; what a line gets does not depend on its batch.  [default: 1]")
-    ] = None,
+    sample: Sample = False,
+    temperature: Temperature = None,
+    top_k: TopK = None,
+    top_p: TopP = None,
+    seed: Seed = None,
     length_penalty: Annotated[
         float | None,
         typer.Option(metavar="A", help="score = log-probability / length^A: larger favours longer ones.  [default: the run's]"),
@@ -69,9 +79,7 @@ def translate(
     ban: BanFile = None,
     require: RequireFile = None,
     glossary: GlossaryFile = None,
-    batch_tokens: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Rows × longest source of a batch.  [default: the run's]")
-    ] = None,
+    batch_tokens: BatchTokens = None,
     output_format: Annotated[Format, typer.Option("--format", help="text; jsonl with scores; tsv: line, score, text.")] = Format.text,
     resume_output: Annotated[
         bool, typer.Option("--resume-output", help="Keep what is done in OUTPUT.partial: after a kill the same command goes on.")
@@ -79,11 +87,9 @@ def translate(
     fail_on: Annotated[
         list[Flag] | None, typer.Option(metavar="FLAG", help=f"End with code 3 if a line has it: {', '.join(Flag)}; can be repeated.")
     ] = None,
-    weights: Annotated[
-        Literal["raw", "ema"] | None, typer.Option(help="As trained, or their moving average.  [default: ema if there is one]")
-    ] = None,
-    precision: Annotated[Literal["fp32", "bf16", "fp16"], typer.Option(help="Arithmetic.")] = "fp32",
-    device: Annotated[str, typer.Option(metavar="D", help="auto, cpu, cuda or mps.")] = "auto",
+    weights: WhichWeights = None,
+    precision: Precision = "fp32",
+    device: Device = "auto",
     input_format: Annotated[
         InputFormat, typer.Option(help="auto: by suffix, .po .pot .xlf .xliff .tmx .tsv are documents, all else text.")
     ] = InputFormat.auto,

@@ -9,6 +9,7 @@ Legend: R rows, V vocabulary, T positions so far, N n-grams so far, C chosen row
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Generic, NamedTuple
 
@@ -52,9 +53,9 @@ class Watching(Step[Rows[State]]):
         self.restrain(logp_RV, rows)
         return logp_RV, rows
 
+    @abstractmethod
     def restrain(self, logp_RV: Tensor, rows: Rows[State]) -> None:
         """Change the log-probabilities in place."""
-        raise NotImplementedError
 
     def reorder(self, state: Rows[State], rows_R: Tensor) -> Rows[State]:
         """The state of the rows that go on."""

@@ -48,7 +48,9 @@ class Ban(Watching[State]):
     def restrain(self, logp_RV: Tensor, rows: Rows[State]) -> None:
         """Rule out what would complete a sequence."""
         free_R = free(logp_RV).tolist()
-        for row, ids in enumerate(rows.ids_RT.tolist()):
+        ids_RT = rows.ids_RT
+        newest = max(0, ids_RT.size(1) - self.lengths[-1])
+        for row, ids in enumerate(ids_RT[:, newest:].tolist()):
             if free_R[row] and (found := self.completing(ids)):
                 logp_RV[row, found] = -torch.inf
 

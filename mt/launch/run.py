@@ -191,9 +191,9 @@ def train(prepared: Prepared, *, say: Say) -> int:
     if state.device.type == "cpu":
         keep_freed_memory()
         keep_few_primitives()
-    if cfg.compile:
-        compile_layers(state, say=say)
     state.share()
+    if cfg.compile:
+        compile_layers(state, cfg=cfg, say=say)
     try_largest(state, prepared.data, cfg=cfg, say=say)
     with (
         stop_on(signal.SIGINT, signal.SIGTERM, launched=state.ranks.count > 1) as stop,

@@ -35,7 +35,7 @@ def gradients(state: State) -> list[torch.Tensor]:
 def test_compiled_layers_train_as_plain_ones_do() -> None:
     plain, compiled, said = tiny.state(), tiny.state(), list[str]()
     before = torch.get_rng_state()
-    compile_layers(compiled, say=said.append)
+    compile_layers(compiled, cfg=tiny.cfg(), say=said.append)
     assert said == []
     assert all(layer._compiled_call_impl for layer in (*compiled.model.encoder, *compiled.model.decoder))
     assert torch.equal(torch.get_rng_state(), before)
@@ -47,7 +47,7 @@ def test_compiled_layers_train_as_plain_ones_do() -> None:
 
 def test_compiled_layers_drop_out_anew_each_time() -> None:
     state = tiny.state(dropout=0.3)
-    compile_layers(state, say=pytest.fail)
+    compile_layers(state, cfg=tiny.cfg(), say=pytest.fail)
     batch = tiny.batch(8, 4)
     with torch.no_grad():
         first, second = (state.loss(batch.src_BS, batch.inputs_BT, batch.gold_BT)[0] for _ in range(2))
