@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from flops import Dimensions
 from torch import Tensor
 
 from mt.config.schema import ModelConfig, TrainConfig
@@ -121,12 +122,21 @@ def yardstick_block(program: str, shape: Shape) -> tuple[float, float]:
     return result["target_tokens_per_second"], result["peak_rss_mb"]
 
 
-def matrix_peak(shape: Shape) -> float:
-    """fp32 GFLOP/s of the product of the feed-forward layer, the best of a few."""
+def matrix_peak(shape: Shape, dtype: torch.dtype) -> float:
+    """GFLOP/s of matrix products: the best of those of the feed-forward layer and of a large square one."""
     torch.set_num_threads(shape.threads)
-    x, w = torch.randn(shape.batch_tokens, shape.dim), torch.randn(shape.dim, shape.ffn)
-    best = min(timed(lambda: x @ w) for _ in range(20))
-    return 2 * x.size(0) * shape.dim * shape.ffn / best / 1e9
+    rates = []
+    for m, k, n in ((shape.batch_tokens, shape.dim, shape.ffn), (shape.batch_tokens, shape.ffn, shape.dim), (2048, 2048, 2048)):
+        x, w = torch.randn(m, k, dtype=dtype), torch.randn(k, n, dtype=dtype)
+        rates.append(2 * m * k * n / min(timed(lambda x=x, w=w: x @ w) for _ in range(20)))
+    return max(rates) / 1e9
+
+
+def flops_a_token(shape: Shape) -> float:
+    """Operations that training takes for each real target token of the corpus, as `flops.py` counts them."""
+    src_N, tgt_N = torch.from_numpy(np.loadtxt(shape.lengths, dtype=np.int64)).unbind(1)
+    dimensions = Dimensions(shape.dim, 2 * shape.dim * shape.ffn, shape.layers, shape.layers, shape.vocab)
+    return dimensions.training_flops(src_N, tgt_N) / int(tgt_N.sum())
 
 
 def timed(work: Callable[[], Any]) -> float:
@@ -153,11 +163,15 @@ def bench_train(args: argparse.Namespace) -> dict[str, Any]:
     print(f"{'':10} {'tokens/s':>9} {'peak MB':>8} {'ratio':>6}")
     for name, speed in speeds.items():
         print(f"{name:10} {speed:9.0f} {memory[name]:8.0f} {ratios.get(name, 1.0):6.2f}")
-    resolved = choose_precision("auto", torch.device("cpu"))
-    peak = matrix_peak(shape)
-    print(f"precision auto is {resolved} here; fp32 matrix products reach {peak:.0f} GFLOP/s")
+    resolved = {name: choose_precision(name, torch.device("cpu")) for name in ("auto", "fp32")}
+    flops = flops_a_token(shape)
+    peaks = {name: matrix_peak(shape, {"bf16": torch.bfloat16}.get(kind, torch.float32)) for name, kind in resolved.items()}
+    shares = {name: speeds[name] * flops / 1e9 / peak for name, peak in peaks.items()}
+    for name, share in shares.items():
+        use = f"{share:.0%} of the {peaks[name]:.0f} GFLOP/s that its matrix products reach by themselves"
+        print(f"{name} is {resolved[name]} here: {flops / 1e6:.1f} MFLOP a target token, {use}")
     blocks = {name: [speed for speed, _ in runs] for name, runs in found.items() if runs}
-    facts = {"auto_is": resolved, "matrix_gflops": peak, "torch": torch.__version__}
+    facts = {"auto_is": resolved["auto"], "matrix_gflops": peaks, "share_of_peak": shares, "torch": torch.__version__}
     return {"target_tokens_per_second": speeds, "ratios": ratios, "peak_rss_mb": memory, "blocks": blocks, "shape": vars(shape), **facts}
 
 

@@ -5,7 +5,7 @@
     scripts/gpu_check.py --json gpu.json              on a generated corpus of the same lengths
     scripts/gpu_check.py --tiny                       every section at toy size, on a CPU, in less than a minute
 
-Training speed and utilisation in bf16, fp16 and fp32 (formula: scripts/gpu_flops.py), losses side by side, memory with and without
+Training speed and utilisation in bf16, fp16 and fp32 (formula: scripts/flops.py), losses side by side, memory with and without
 gradient checkpointing, the attention kernels, waits of the host for the device, greedy decoding, torch.compile, and two ranks where
 there are two devices. Each section is a process with a time limit of its own: what fails, or hangs, costs no other its figures, and of a
 section that is cut short those are kept that it had. The exit code is 1 if a section failed or the losses of a precision do not agree.

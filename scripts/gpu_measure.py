@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from gpu_flops import Dimensions, peak_of
+from flops import Dimensions, peak_of
 from torch.profiler import ProfilerActivity, profile
 
 from mt.config.load import load

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from gpu_flops import peak_of
+from flops import peak_of
 from gpu_measure import ROOT, Setting, compiled, name_of, peak_memory, speed_of, synchronised, train
 from torch.profiler import ProfilerActivity, profile
 

@@ -90,6 +90,26 @@ def test_the_gradient_has_the_mask_of_the_forward_pass() -> None:
     assert (total.grad == 1).all()
 
 
+def test_the_gradient_of_a_bf16_branch_is_that_in_fp32_rounded() -> None:
+    def gradient(dtype: torch.dtype) -> Tensor:
+        torch.manual_seed(1)
+        x, branch, pull = torch.randn(30, 40), torch.randn(30, 40, dtype=dtype).requires_grad_(), torch.randn(30, 40)
+        (Dropout(0.3).add(x, branch) * pull).sum().backward()
+        assert branch.grad is not None
+        return branch.grad
+
+    rounded = gradient(torch.bfloat16)
+    assert rounded.dtype == torch.bfloat16
+    assert torch.equal(rounded, gradient(torch.float32).bfloat16())
+
+
+def test_a_byte_an_element_is_kept_for_the_backward_pass() -> None:
+    kept: list[Tensor] = []
+    with torch.autograd.graph.saved_tensors_hooks(lambda x: kept.append(x) or x, lambda x: x):
+        Dropout(0.3).add(torch.randn(30, 40).requires_grad_(), torch.randn(30, 40).requires_grad_())
+    assert [(x.numel(), x.element_size()) for x in kept] == [(30 * 40, 1)]
+
+
 def test_it_says_its_p() -> None:
     assert repr(Dropout(0.25)) == "Dropout(p=0.25)"
 

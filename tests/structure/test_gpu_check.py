@@ -35,7 +35,7 @@ def loaded(name: str) -> ModuleType:
 
 @pytest.fixture(scope="module")
 def flops() -> ModuleType:
-    return loaded("gpu_flops")
+    return loaded("flops")
 
 
 @pytest.mark.parametrize("activation", ["relu", "swiglu"])

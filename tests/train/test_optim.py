@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 import torch
 from torch import nn
@@ -47,3 +50,40 @@ def test_settings_arrive() -> None:
     assert {(group["lr"], group["betas"], group["eps"]) for group in optimizer.param_groups} == {(0.2, (0.5, 0.6), 1e-5)}
     set_rate(optimizer, 0.7)
     assert {group["lr"] for group in optimizer.param_groups} == {0.7}
+
+
+def test_it_does_what_torchs_own_does_to_the_bit_and_its_state_is_the_same() -> None:
+    cfg = OptimizerConfig(lr=0.1)
+    torch.manual_seed(1)
+    ours, theirs = nn.Linear(5, 4), nn.Linear(5, 4)
+    theirs.load_state_dict(ours.state_dict())
+    optimizer = build_optimizer(ours, cfg)
+    groups = [{"params": [theirs.weight], "weight_decay": cfg.weight_decay}, {"params": [theirs.bias], "weight_decay": 0.0}]
+    reference = torch.optim.AdamW(groups, lr=cfg.lr, betas=cfg.betas, eps=cfg.eps, fused=True)
+    for step in range(4):
+        if step == 2:  # what is saved can be read by the other, both ways
+            saved = optimizer.state_dict()
+            optimizer.load_state_dict(reference.state_dict())
+            reference.load_state_dict(saved)
+        for model, chosen in ((ours, optimizer), (theirs, reference)):
+            torch.manual_seed(step)
+            model(torch.randn(3, 5)).square().sum().backward()
+            chosen.step()
+            chosen.zero_grad()
+    assert all(torch.equal(a, b) for a, b in zip(ours.parameters(), theirs.parameters(), strict=True))
+    assert all(p.grad is None and p.requires_grad for p in ours.parameters())
+
+
+def test_a_training_step_does_not_load_the_compiler() -> None:
+    code = """if True:
+        import sys
+        from mt.train.loop import update
+        from tests.train import tiny
+        state = tiny.state()
+        update(state, [tiny.batch(3, 5)], cfg=tiny.cfg(), lr=0.1, epoch=0, start=0.0)
+        state.optimizer.load_state_dict(state.optimizer.state_dict())
+        assert state.optimizer.state
+        print("torch._dynamo" in sys.modules)
+    """
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf-8")
+    assert done.stdout.strip() == "False", done.stderr
