@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import torch
 
@@ -26,7 +26,7 @@ from mt.decode.step import Hypothesis, concatenated
 from mt.decode.windows import windows
 from mt.errors import DecodeError, RunError
 from mt.formats.pairs import one_line
-from mt.model.device import choose_device
+from mt.model.device import Precision, choose_device, fastest
 from mt.model.transformer import Transformer
 from mt.rundir import RunDir
 from mt.tokenizer.spm import Tokenizer, Tokenizers
@@ -37,7 +37,7 @@ WINDOW = 10_000
 WIDE = 10
 """With a wider beam, or more samples, batches are smaller: what takes memory are the rows of the decoder."""
 
-PRECISIONS = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
+PRECISIONS: dict[Precision, torch.dtype] = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 
 
 @dataclass(frozen=True)
@@ -99,11 +99,11 @@ class Translator:
     ) -> Translator:
         """Read a run directory. Raises MTError for what is missing, broken or does not fit.
 
-        `checkpoint` is best, last, average or a number of updates; `precision` fp32 (if left out), bf16 or fp16; `weights` raw or ema, if
-        left out the moving average where there is one.
+        `checkpoint` is best, last, average or a number of updates; `precision` fp32, bf16, fp16 or auto, if left out the
+        run's; `weights` raw or ema, if left out the moving average where there is one.
         """
-        if precision not in (None, *PRECISIONS):
-            raise RunError(f"precision {precision}: choose {', '.join(PRECISIONS)}")
+        if precision not in (None, "auto", *PRECISIONS):
+            raise RunError(f"precision {precision}: choose auto, {', '.join(PRECISIONS)}")
         rundir = RunDir(run)
         path = rundir.find(checkpoint)
         config = load(rundir.config).config
@@ -114,7 +114,9 @@ class Translator:
         where = choose_device(device)
         model = Transformer.build(config.model, src_vocab=tokenizers.src.size, tgt_vocab=tokenizers.tgt.size, joint=tokenizers.joint)
         load_weights(model, read_weights(path, weights), source=path)
-        return cls(model.to(where, PRECISIONS[precision or "fp32"]).eval(), tokenizers, config=config, device=where)
+        wanted = precision or config.decode.precision
+        numbers = PRECISIONS[fastest(where) if wanted == "auto" else cast("Precision", wanted)]
+        return cls(model.to(where, numbers).eval(), tokenizers, config=config, device=where)
 
     @classmethod
     def ensemble(cls, runs: Sequence[str | Path], checkpoint: str = "best", *, mix: Mix | None = None, **named: Any) -> Translator:
@@ -128,6 +130,12 @@ class Translator:
                 raise RunError(f"{run}: has another vocabulary than {runs[0]}; only models with the same tokenizer make an ensemble")
         others = [other.model for other in rest]
         return cls(first.model, first.tokenizers, config=first.config, device=first.engine.device, others=others, mix=mix)
+
+    @property
+    def precision(self) -> Precision:
+        """What the weights are in."""
+        dtype = self.model.output.weight.dtype
+        return next(name for name, numbers in PRECISIONS.items() if numbers == dtype)
 
     @property
     def langs(self) -> Langs | None:

@@ -20,6 +20,7 @@ from mt.decode.engine import Beam, Sampling
 from mt.decode.parts import best_cut, split
 from mt.decode.step import Hypothesis
 from mt.errors import ConfigError, DecodeError, MTError, RunError
+from mt.model import device as hardware
 from mt.rundir import RunDir
 from mt.tokenizer.fit import fit
 from mt.tokenizer.spm import Tokenizer
@@ -359,13 +360,22 @@ def test_a_path_may_be_text(run: RunDir) -> None:
 def test_precision_is_that_of_the_weights(run: RunDir, precision: str | None, wanted: torch.dtype) -> None:
     translator = Translator.load(run.path, precision=precision)
     assert {parameter.dtype for parameter in translator.model.parameters()} == {wanted}
+    assert translator.precision == (precision or "fp32")
     assert len(translator.translate(["bage .", ""])) == 2
+
+
+def test_the_run_says_which_precision_and_auto_is_the_fastest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = lively_run(tmp_path, "decode.precision=auto")
+    for has_bf16, expected in (True, "bf16"), (False, "fp32"):
+        monkeypatch.setattr(hardware, "multiplies_bf16", lambda _, has=has_bf16: has)
+        assert Translator.load(run.path).precision == Translator.load(run.path, precision="auto").precision == expected
+    assert Translator.load(run.path, precision="fp16").precision == "fp16"
 
 
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"precision": "fp8"}, RunError, "precision fp8: choose fp32, bf16, fp16"),
+        ({"precision": "fp8"}, RunError, "precision fp8: choose auto, fp32, bf16, fp16"),
         ({"device": "abacus"}, ConfigError, "device abacus"),
         ({"weights": "ema"}, RunError, "no moving average"),
     ],

@@ -22,6 +22,7 @@ from mt.cli.model_options import (
     TopP,
     WhichWeights,
 )
+from mt.cli.models import not_slow
 from mt.cli.streams import refuse_same
 from mt.cli.synthesis_options import MaxRatio, MaxRepeats, Output, refuse_limits, say
 from mt.cli.translate_command import refuse_contradictions
@@ -49,7 +50,7 @@ def backtranslate(
     max_repeats: MaxRepeats = MAX_REPEATS,
     batch_tokens: BatchTokens = None,
     weights: WhichWeights = None,
-    precision: Precision = "fp32",
+    precision: Precision = None,
     device: Device = "auto",
 ) -> None:
     """Translate text in your target language back, to have more pairs to train on: N lines in, N lines out, in order.
@@ -77,6 +78,7 @@ def backtranslate(
 
     refuse_place(output_file)
     translator, about = load_model(model, checkpoint, device=device, precision=precision, weights=weights)
+    not_slow(translator)
     search: Beam | Sampling = Beam.build(translator.config.decode, width=beam, n_best=1)
     if sample:
         search = Sampling(temperature=1.0 if temperature is None else temperature, top_k=top_k or 0, top_p=1.0 if top_p is None else top_p)

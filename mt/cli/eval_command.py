@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TextIO
 
 import typer
 
+from mt.cli.model_options import Precision
 from mt.cli.models import How, Shares, entries, load_models
 from mt.cli.streams import DASH, reading, refuse_same
 from mt.errors import DataError, MTError
@@ -64,7 +65,7 @@ def eval_(
     ensemble: How = None,
     ensemble_weights: Shares = None,
     beam: Annotated[int | None, typer.Option(min=1, metavar="N", help="Beam width; 1 is greedy.  [default: the run's]")] = None,
-    precision: Annotated[Literal["fp32", "bf16", "fp16"] | None, typer.Option(help="Arithmetic of --model.  [default: fp32]")] = None,
+    precision: Precision = None,
     weights: Annotated[Literal["raw", "ema"] | None, typer.Option(help="Weights of --model: as trained, or their moving average.")] = None,
     max_lines: Annotated[int | None, typer.Option(min=1, metavar="N", help="Use the first N lines only.")] = None,
     lang: Annotated[

@@ -20,5 +20,8 @@ BatchTokens = Annotated[int | None, typer.Option(min=1, metavar="N", help="Rows 
 WhichWeights = Annotated[
     Literal["raw", "ema"] | None, typer.Option(help="As trained, or their moving average.  [default: ema if there is one]")
 ]
-Precision = Annotated[Literal["fp32", "bf16", "fp16"], typer.Option(help="Arithmetic.")]
+Precision = Annotated[
+    Literal["auto", "fp32", "bf16", "fp16"] | None,
+    typer.Option(help="Numbers of the weights; auto: the fastest here.  [default: the run's]"),
+]
 Device = Annotated[str, typer.Option(metavar="D", help="auto, cpu, cuda or mps.")]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from mt.cli.remarks import warn
 from mt.errors import MTError
 from mt.rundir import RunDir
 
@@ -34,7 +35,7 @@ def load_models(models: Sequence[Path], *, how: Literal["mean", "log"] | None, s
             raise MTError(f"{alone[0]} goes with several models: give --model RUN again for each")
         from mt.translator import Translator
 
-        return Translator.load(models[0], **named)
+        return not_slow(Translator.load(models[0], **named))
     try:
         weights = tuple(map(float, shares.split(","))) if shares else ()
     except ValueError:
@@ -42,7 +43,16 @@ def load_models(models: Sequence[Path], *, how: Literal["mean", "log"] | None, s
     from mt.decode.ensemble import Mix
     from mt.translator import Translator
 
-    return Translator.ensemble(models, mix=Mix(how or "mean", weights), **named)
+    return not_slow(Translator.ensemble(models, mix=Mix(how or "mean", weights), **named))
+
+
+def not_slow(translator: Translator) -> Translator:
+    """The same; a warning if its numbers are none that the hardware multiplies."""
+    from mt.model.device import fastest
+
+    if translator.precision != "fp32" and (best := fastest(translator.engine.device)) == "fp32":
+        warn(f"{translator.precision} is imitated by this {translator.engine.device.type}, and slower than {best}: try --precision auto")
+    return translator
 
 
 def entries(models: Sequence[Path]) -> list[Path]:

@@ -42,7 +42,7 @@ def score(
     ensemble_weights: Shares = None,
     batch_tokens: BatchTokens = None,
     weights: WhichWeights = None,
-    precision: Precision = "fp32",
+    precision: Precision = None,
     device: Device = "auto",
 ) -> None:
     """Give the log-probability of translations, natural, end of sentence included, and score = log-probability / length^A.

@@ -88,7 +88,7 @@ def translate(
         list[Flag] | None, typer.Option(metavar="FLAG", help=f"End with code 3 if a line has it: {', '.join(Flag)}; can be repeated.")
     ] = None,
     weights: WhichWeights = None,
-    precision: Precision = "fp32",
+    precision: Precision = None,
     device: Device = "auto",
     input_format: Annotated[
         InputFormat, typer.Option(help="auto: by suffix, .po .pot .xlf .xliff .tmx .tsv are documents, all else text.")
@@ -176,7 +176,7 @@ def translate(
         elif resume_output:
             from mt.synthesize.produce import told_apart
 
-            about = [told_apart(run, checkpoint, precision=precision, weights=weights) for run in model]
+            about = [told_apart(run, checkpoint, precision=translator.precision, weights=weights) for run in model]
             asked_for = {"--to": to, "--seed": seed, "--ensemble": str(translator.engine.mix)}
             asked_for |= {"control": str(replace(wishes.control, banned=(), glossary=None))}
             asked_for |= {f"--{path.name}": sha256(path) for path in (ban, glossary) if path}

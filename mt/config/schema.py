@@ -224,6 +224,8 @@ class DecodeConfig(Stage):
     """See max_length_factor."""
     batch_tokens: int = Field(default=4096, ge=1, le=MAX_BATCH_TOKENS)
     """Rows × longest source of one decoding batch; less with a beam wider than 10."""
+    precision: Literal["auto", "fp32", "bf16", "fp16"] = "fp32"
+    """Numbers that weights are in; auto: bf16 where the hardware multiplies it, else fp16 on CUDA, else fp32."""
 
     def contradictions(self) -> Iterator[Contradiction]:
         """A beam gives only what it holds, and patience needs one."""

@@ -28,17 +28,19 @@ def join_heads(x_BHTE: Tensor) -> Tensor:
     return x_BHTE.transpose(1, 2).flatten(2)
 
 
+def attendable(x: Tensor) -> Tensor:
+    """In the numbers of attention: on a CPU fp32 or better, as the backward pass of the bf16 kernel takes 4.5 times as long there."""
+    return x.float() if x.device.type == "cpu" and x.dtype in (torch.bfloat16, torch.float16) else x
+
+
 def attend(
     q_BHTE: Tensor, k_BHSE: Tensor, v_BHSE: Tensor, *, allowed: Tensor | None = None, causal: bool = False, dropout: float = 0.0
 ) -> Tensor:
-    """softmax(q kᵀ / √E) v for each head, (B, H, T, E); allowed is (B, 1, 1 or T, S).
-
-    On a CPU always in fp32 or better: the backward pass of the bf16 kernel takes 4.5 times as long there.
-    """
+    """softmax(q kᵀ / √E) v for each head, (B, H, T, E) in the numbers of q; allowed is (B, 1, 1 or T, S)."""
     on_cpu, dtype = q_BHTE.device.type == "cpu", q_BHTE.dtype
     if on_cpu and dtype not in (torch.float32, torch.float64):
         with torch.autocast("cpu", enabled=False):
-            q, k, v = q_BHTE.float(), k_BHSE.float(), v_BHSE.float()
+            q, k, v = attendable(q_BHTE), attendable(k_BHSE), attendable(v_BHSE)
             return attend(q, k, v, allowed=allowed, causal=causal, dropout=dropout).to(dtype)
     if on_cpu and q_BHTE.size(-2) <= FEW and not dropout:
         triangle = torch.ones(q_BHTE.size(-2), k_BHSE.size(-2), dtype=torch.bool).tril() if causal else allowed

@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from mt.model.attention import attendable
+
 
 @dataclass(frozen=True)
 class LayerCache:
@@ -21,12 +23,13 @@ class LayerCache:
 
     @classmethod
     def start(cls, memory_BHSE: tuple[Tensor, Tensor]) -> LayerCache:
-        """Before the first position. Laid out head by head once, or each step's products would copy it."""
-        k, v = memory_BHSE
-        return cls(None, None, (k.contiguous(), v.contiguous()))
+        """Before the first position. Laid out head by head once, and in the numbers of attention, or each step would copy it."""
+        k, v = (attendable(part).contiguous() for part in memory_BHSE)
+        return cls(None, None, (k, v))
 
     def extended(self, k_RH1E: Tensor, v_RH1E: Tensor) -> LayerCache:
         """With one more target position."""
+        k_RH1E, v_RH1E = attendable(k_RH1E), attendable(v_RH1E)
         if self.k_RHTE is None or self.v_RHTE is None:
             return replace(self, k_RHTE=k_RH1E, v_RHTE=v_RH1E)
         return replace(self, k_RHTE=torch.cat([self.k_RHTE, k_RH1E], dim=2), v_RHTE=torch.cat([self.v_RHTE, v_RH1E], dim=2))

@@ -77,11 +77,11 @@ class Job:
         }
 
 
-def load_model(run: Path, checkpoint: str, *, device: str, precision: str, weights: Weights | None) -> tuple[Translator, str]:
+def load_model(run: Path, checkpoint: str, *, device: str, precision: str | None, weights: Weights | None) -> tuple[Translator, str]:
     """A model, and what tells it from others."""
     path = RunDir(run).find(checkpoint)
     translator = Translator.load(run, path.name, device=device, precision=precision, weights=weights)
-    return translator, told_apart(run, path.name, precision=precision, weights=weights)
+    return translator, told_apart(run, path.name, precision=translator.precision, weights=weights)
 
 
 def told_apart(run: Path, checkpoint: str, *, precision: str, weights: Weights | None) -> str:

@@ -8,20 +8,16 @@ from typing import Literal
 import torch
 
 from mt.errors import ConfigError
-from mt.model.device import multiplies_bf16
+from mt.model.device import Precision, fastest
 
-Precision = Literal["fp32", "bf16", "fp16"]
+__all__ = ["Precision", "autocast", "build_scaler", "choose_precision"]
 
 
 def choose_precision(wanted: Literal["auto"] | Precision, device: torch.device) -> Precision:
-    """auto: bf16 where the hardware multiplies it, else fp16 on CUDA, else fp32. Raises ConfigError for fp16 without CUDA."""
+    """auto: what is fastest on the device. Raises ConfigError for fp16 without CUDA."""
     if wanted == "fp16" and device.type != "cuda":
         raise ConfigError(f"train.precision: fp16 needs a CUDA device, this is {device.type}; use auto, bf16 or fp32")
-    if wanted != "auto":
-        return wanted
-    if multiplies_bf16(device):
-        return "bf16"
-    return "fp16" if device.type == "cuda" else "fp32"
+    return fastest(device) if wanted == "auto" else wanted
 
 
 def autocast(precision: Precision, device: torch.device) -> AbstractContextManager[object]:

@@ -57,3 +57,11 @@ def test_a_document_names_the_units(run: RunDir, tmp_path: Path) -> None:
 
 def test_a_flag_that_there_is_not(run: RunDir) -> None:
     assert mt("translate", "--model", run.path, "--fail-on", "ugly", stdin=TEXT).code == 2
+
+
+def test_numbers_that_this_processor_only_imitates_are_told(run: RunDir, monkeypatch: pytest.MonkeyPatch) -> None:
+    for has_bf16, told in (True, []), (False, ["warning: bf16 is imitated by this cpu, and slower than fp32: try --precision auto"]):
+        monkeypatch.setattr("mt.model.device.multiplies_bf16", lambda _, has=has_bf16: has)
+        done = mt("translate", "--model", run.path, "--precision", "bf16", "--device", "cpu", stdin=b"bage .\n")
+        assert done.code == 0
+        assert [line for line in done.err if "imitated" in line] == told

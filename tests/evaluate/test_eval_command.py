@@ -57,6 +57,7 @@ class LowerTranslator:
     """A run whose translation of a line is the line in lower case, with a capital; remembers how it was loaded and called."""
 
     lang: str | None = "de"
+    precision = "fp32"
     config = Config.model_validate_json(
         '{"langs": {"src": "en", "tgt": "de"}, "data": {"train": [{"src": "train.en", "tgt": "train.de"}], "dev": "none"}}'
     )

@@ -46,6 +46,17 @@ class Walk:
         torch.testing.assert_close(*self.step(ids))
 
 
+def test_in_bf16_on_a_cpu_keys_and_values_are_kept_in_the_numbers_of_attention() -> None:
+    model = small_transformer().to(torch.bfloat16)
+    walk = Walk(model)
+    for _ in range(3):
+        logits_RV, expected_RV = walk.step([BOS + 1] * 3)
+        assert logits_RV.dtype == torch.bfloat16
+        torch.testing.assert_close(logits_RV, expected_RV, atol=0.05, rtol=0.05)
+    layer = walk.cache.layers[0]
+    assert {x.dtype for x in (layer.k_RHTE, layer.v_RHTE, *layer.memory_BHSE) if x is not None} == {torch.float32}
+
+
 PLANS = {
     "the same rows": [[0, 1, 2], [0, 1, 2]],
     "a beam that opens and is shuffled": [[0, 0, 1, 1, 2, 2], [1, 0, 3, 3, 4, 5], [0, 0, 2, 3, 5, 4]],

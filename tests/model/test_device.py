@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from mt.errors import ConfigError
-from mt.model.device import choose_device, multiplies_bf16
+from mt.model.device import choose_device, fastest, multiplies_bf16
 
 
 @pytest.mark.parametrize(
@@ -41,3 +41,9 @@ def test_a_cpu_multiplies_bf16_with_either_extension(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: avx512)
     monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: amx)
     assert multiplies_bf16(torch.device("cpu")) is expected
+
+
+@pytest.mark.parametrize(("name", "has_bf16", "expected"), [("cpu", False, "fp32"), ("cpu", True, "bf16"), ("cuda", False, "fp16")])
+def test_the_fastest_numbers(monkeypatch: pytest.MonkeyPatch, name: str, has_bf16: bool, expected: str) -> None:
+    monkeypatch.setattr("mt.model.device.multiplies_bf16", lambda _: has_bf16)
+    assert fastest(torch.device(name)) == expected

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from mt.errors import ConfigError
-from mt.train import precision
+from mt.model import device as hardware
 from mt.train.precision import autocast, build_scaler, choose_precision
 
 CPU, CUDA, MPS = map(torch.device, ("cpu", "cuda", "mps"))
@@ -20,7 +20,7 @@ CPU, CUDA, MPS = map(torch.device, ("cpu", "cuda", "mps"))
     ids=str,
 )
 def test_auto(monkeypatch: pytest.MonkeyPatch, device: torch.device, has_bf16: bool, expected: str) -> None:
-    monkeypatch.setattr(precision, "multiplies_bf16", lambda _: has_bf16)
+    monkeypatch.setattr(hardware, "multiplies_bf16", lambda _: has_bf16)
     assert choose_precision("auto", device) == expected
 
 
