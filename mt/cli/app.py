@@ -30,6 +30,7 @@ import mt
 from mt.cli import (
     average_command,
     backtranslate_command,
+    bench_command,
     config_command,
     data_command,
     distill_command,
@@ -61,6 +62,7 @@ app.command("train", cls=Command, short_help="Go from raw text to a trained run,
 app.command("translate", **POSITIONAL, short_help="Translate text with a run: N lines in, N lines out.")(translate_command.translate)
 app.command("eval", **POSITIONAL, short_help="Score a run or a file of translations: BLEU, chrF, TER.")(eval_command.eval_)
 app.command("score", **POSITIONAL, short_help="Tell how probable a run finds given translations.")(score_command.score)
+app.command("bench", **POSITIONAL, short_help="Compare searches with a run: quality and speed.")(bench_command.bench)
 app.command("average", cls=Command, short_help="Average the weights of checkpoints of a run.")(average_command.average)
 app.command("backtranslate", **POSITIONAL, short_help="Make sources for monolingual text: more pairs to train on.")(
     backtranslate_command.backtranslate
