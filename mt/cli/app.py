@@ -35,6 +35,7 @@ from mt.cli import (
     data_command,
     distill_command,
     eval_command,
+    export_command,
     score_command,
     train_command,
     translate_command,
@@ -68,6 +69,7 @@ app.command("backtranslate", **POSITIONAL, short_help="Make sources for monoling
     backtranslate_command.backtranslate
 )
 app.command("distill", **POSITIONAL, short_help="Let a teacher translate what a student is trained on.")(distill_command.distill)
+app.command("export", cls=Command, short_help="Write a run as a model of another program: CTranslate2.")(export_command.export_)
 app.add_typer(data_command.data_app, name="data")
 app.add_typer(config_command.config_app, name="config")
 

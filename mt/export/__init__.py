@@ -1,0 +1,1 @@
+"""Runs as models of other programs."""

@@ -1,0 +1,193 @@
+"""A run as a model of CTranslate2: the same weights, laid out as its Transformer has them, with the tokenizer beside them.
+
+What is fused here is fused there (queries, keys and values; keys and values of the source), so each matrix goes over as it is. The table of
+positions goes along, for its own differs; that of an export ends where the longest output of the run does.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from mt.checkpoint import Weights
+from mt.config.schema import Config, ModelConfig
+from mt.errors import ConfigError, RunError
+from mt.files import sync
+from mt.model.attention import CrossAttention, SelfAttention
+from mt.model.layers import DecoderLayer, EncoderLayer, FeedForward, Residual
+from mt.model.transformer import Transformer
+from mt.rundir import PARTIAL, RunDir
+from mt.tokenizer.spm import Tokenizers
+from mt.translator import Translator
+
+EXPORT_EXTRA = "pip install 'mt-trainer[export]'"
+"""The cure for an export without the library."""
+
+Quantization = Literal["int8", "int8_float32", "int8_float16", "int8_bfloat16", "int16", "float16", "bfloat16", "float32"]
+
+POSITIONS = 1024
+"""Rows of the table of positions at least: so many pieces of a source CTranslate2 reads unless it is told otherwise."""
+
+
+def export(
+    run: str | Path,
+    folder: str | Path,
+    checkpoint: str = "best",
+    *,
+    weights: Weights | None = None,
+    quantization: Quantization | None = None,
+) -> None:
+    """Write a checkpoint of a run as a folder that `ctranslate2.Translator` opens; it appears whole or not at all.
+
+    mt.json says how to ask it for what `mt translate` gives. Raises ConfigError without the library, RunError where there is something
+    already, and for what the disk refuses.
+    """
+    specs, folder = library(), Path(folder)
+    translator = Translator.load(run, checkpoint, device="cpu", precision="fp32", weights=weights)
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise RunError(f"{folder}: is there already; remove it, or give another folder")
+    spec = build(specs, translator.model, translator.tokenizers, translator.config)
+    spec.validate()
+    spec.optimize(quantization=quantization)
+    partial = folder.with_name(f".{folder.name}{PARTIAL}")
+    try:
+        shutil.rmtree(partial, ignore_errors=True)
+        partial.mkdir(parents=True)
+        spec.save(str(partial))
+        for file in dict.fromkeys(RunDir(run).tokenizer_files(joint=translator.tokenizers.joint)):
+            shutil.copyfile(file, partial / file.name)
+        facts = {"run": str(run), "checkpoint": RunDir(run).find(checkpoint).name, **conventions(translator.tokenizers, translator.config)}
+        (partial / "mt.json").write_text(json.dumps(facts, ensure_ascii=False, indent=1) + "\n", encoding="utf-8", newline="\n")
+        for path in partial.iterdir():
+            sync(path)
+        partial.rename(folder)
+    except OSError as error:
+        raise RunError(f"{folder}: cannot be written ({(error.strerror or str(error)).lower()}); give another folder") from None
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def library() -> Any:
+    """The modules of CTranslate2 that know how its models are laid out. Raises ConfigError, with the cure, where it is not installed."""
+    try:
+        from ctranslate2 import specs
+    except ImportError:
+        raise ConfigError(f"the format ctranslate2 needs an extra: {EXPORT_EXTRA}") from None
+    return specs
+
+
+def conventions(tokenizers: Tokenizers, config: Config) -> dict[str, Any]:
+    """What a caller has to know beside the model: how a source is put to it, and with which options it is searched."""
+    src, tgt = tokenizers
+    never = [tgt.pad, tgt.bos, *tgt.prefixes]
+    decode = config.decode
+    return {
+        "source": {
+            "before": dict(zip(src.tags, [src.pieces([i])[0] for i in src.tags.values()], strict=True)),
+            "after": "nothing: the model appends the end itself",
+            "longest": config.data.max_pieces,
+        },
+        "longest_output": {"factor": decode.max_length_factor, "extra": decode.max_length_extra},
+        "translate_batch": {
+            "beam_size": decode.beam,
+            "length_penalty": decode.length_penalty,
+            "patience": decode.patience,
+            "num_hypotheses": decode.n_best,
+            "min_decoding_length": 0,
+            "disable_unk": True,
+            "suppress_sequences": [[piece] for piece in tgt.pieces(never)],
+        },
+    }
+
+
+# ── the model ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def build(specs: Any, model: Transformer, tokenizers: Tokenizers, config: Config) -> Any:
+    """The weights and the vocabulary as a specification of the library; what it holds are copies."""
+    spec = specs.TransformerSpec(*sides(specs, config.model))
+    longest = config.data.max_pieces
+    rows = max(POSITIONS, longest + 2, int(config.decode.max_length_factor * longest) + config.decode.max_length_extra)
+    for side, embedding, layers, norm in (
+        (spec.encoder, model.src_embedding, model.encoder, model.encoder_norm),
+        (spec.decoder, model.tgt_embedding, model.decoder, model.decoder_norm),
+    ):
+        embeddings = side.embeddings[0] if side is spec.encoder else side.embeddings
+        embeddings.weight = values(embedding.weight)
+        if config.model.positions == "sinusoidal":
+            side.position_encodings.encodings = values(model.positions(0, rows))
+        if config.model.norm == "pre":
+            set_norm(side.layer_norm, norm)
+        for theirs, ours in zip(side.layer, layers, strict=True):
+            set_layer(theirs, ours)
+    spec.decoder.projection.weight = values(model.output.weight)
+    src, tgt = tokenizers
+    spec.register_source_vocabulary(src.pieces(range(src.size)))
+    spec.register_target_vocabulary(tgt.pieces(range(tgt.size)))
+    spec.config.unk_token, spec.config.eos_token = tgt.pieces([tgt.unk, tgt.eos])
+    spec.config.bos_token = spec.config.decoder_start_token = tgt.pieces([tgt.bos])[0]
+    spec.config.add_source_eos, spec.config.layer_norm_epsilon = True, 1e-5
+    return spec
+
+
+def sides(specs: Any, cfg: ModelConfig) -> tuple[Any, Any]:
+    """Encoder and decoder without weights. Raises RunError where the library is too old for rotary positions in an encoder."""
+    activations = specs.common_spec.Activation
+    options: dict[str, Any] = {
+        "pre_norm": cfg.norm == "pre",
+        "activation": {"relu": activations.RELU, "gelu": activations.GELU, "swiglu": activations.SWISH}[cfg.activation],
+        "ffn_glu": cfg.activation == "swiglu",
+        "rms_norm": cfg.norm_kind == "rms",
+    }
+    if cfg.positions == "rope":
+        options |= {"rotary_dim": 0, "rotary_interleave": False}  # of all numbers of a head, the halves turned against each other
+    try:
+        encoder = specs.TransformerEncoderSpec(cfg.encoder_layers, cfg.heads, **options)
+        return encoder, specs.TransformerDecoderSpec(cfg.decoder_layers, cfg.heads, **options)
+    except TypeError:
+        raise RunError("model.positions rope: this version of ctranslate2 has none in its encoder; pip install -U ctranslate2") from None
+
+
+def set_layer(theirs: Any, ours: nn.Module) -> None:
+    """One layer of the encoder or the decoder; a norm belongs there to what it stands before, or after."""
+    assert isinstance(ours, EncoderLayer | DecoderLayer)
+    set_attention(theirs.self_attention, ours.attention, ours.attention_residual)
+    if isinstance(ours, DecoderLayer):
+        set_attention(theirs.attention, ours.cross, ours.cross_residual)
+    set_feed_forward(theirs.ffn, ours.feed_forward, ours.feed_forward_residual)
+
+
+def set_attention(theirs: Any, ours: SelfAttention | CrossAttention, residual: Residual) -> None:
+    """Its projections in order, fused as they are."""
+    projections = (ours.qkv, ours.out) if isinstance(ours, SelfAttention) else (ours.q, ours.kv, ours.out)
+    for linear, projection in zip(theirs.linear, projections, strict=True):
+        linear.weight, linear.bias = values(projection.weight), values(projection.bias)
+    set_norm(theirs.layer_norm, residual.norm)
+
+
+def set_feed_forward(theirs: Any, ours: FeedForward, residual: Residual) -> None:
+    """The two layers; what SwiGLU has as one matrix are two there: gate, then value."""
+    inner = [theirs.linear_0, theirs.linear_0_noact] if hasattr(theirs, "linear_0_noact") else [theirs.linear_0]
+    for linear, weight, bias in zip(inner, ours.inner.weight.chunk(len(inner)), ours.inner.bias.chunk(len(inner)), strict=True):
+        linear.weight, linear.bias = values(weight), values(bias)
+    theirs.linear_1.weight, theirs.linear_1.bias = values(ours.outer.weight), values(ours.outer.bias)
+    set_norm(theirs.layer_norm, residual.norm)
+
+
+def set_norm(theirs: Any, ours: nn.Module) -> None:
+    """Weights, and biases unless it is RMSNorm."""
+    theirs.gamma = values(ours.weight)
+    if hasattr(theirs, "beta"):
+        theirs.beta = values(ours.bias)
+
+
+def values(tensor: Any) -> NDArray[np.float32]:
+    """A copy in float32: the library rounds what it is given in place."""
+    assert isinstance(tensor, Tensor)
+    return tensor.detach().float().cpu().numpy().copy()
