@@ -3,7 +3,7 @@
 
 bench.py train   real target tokens a second of the training step, on random ids with the lengths of a corpus, against a yardstick program
 bench.py memory  peak memory of the training step with gradient checkpointing and without
-bench.py decode  lines a second of greedy search with the cache against without it, on a trained run
+bench.py decode  lines a second, on a trained run: greedy search with the cache against without it, or mt against CTranslate2 (--ct2)
 bench.py data    time and memory to prepare generated corpora of some sizes, to go through an epoch, and to seek in it
 """
 
@@ -22,9 +22,13 @@ def bench(args: argparse.Namespace) -> dict[str, Any]:
         from bench_data import bench_data
 
         return bench_data(args)
-    from bench_model import bench_decode, bench_memory, bench_train
+    if args.name == "decode":
+        from bench_decode import bench_ct2, bench_decode
 
-    return {"train": bench_train, "memory": bench_memory, "decode": bench_decode}[args.name](args)
+        return bench_ct2(args) if args.ct2 else bench_decode(args)
+    from bench_model import bench_memory, bench_train
+
+    return {"train": bench_train, "memory": bench_memory}[args.name](args)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -40,10 +44,12 @@ def parser() -> argparse.ArgumentParser:
             command.add_argument(f"--{name}", type=int, default=default)
         command.add_argument("--dropout", type=float, default=0.3)
         command.add_argument("--updates", type=int, default=30, help="of one block")
-    decode = commands.add_parser("decode", help="speed of greedy search")
+    decode = commands.add_parser("decode", help="speed of searches")
     decode.add_argument("--model", required=True, metavar="RUN")
     decode.add_argument("--src", required=True)
-    decode.add_argument("--ref", help="its translation: text in, text out is timed and scored as well")
+    decode.add_argument("--ref", help="its translation: text in, text out is timed and scored as well; with --ct2 what comes out is")
+    decode.add_argument("--ct2", action="store_true", help="the same ids in the same batches through CTranslate2, float32 and int8")
+    decode.add_argument("--precision", nargs="+", default=["fp32"], choices=["fp32", "bf16"], help="with --ct2: of mt's own")
     for command in (train, memory, decode):
         command.add_argument("--blocks", type=int, default=5)
         command.add_argument("--threads", type=int, default=os.cpu_count())

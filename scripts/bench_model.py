@@ -1,4 +1,4 @@
-"""`bench.py train`, `memory` and `decode`: speed and memory of the training step, speed of greedy search."""
+"""`bench.py train` and `memory`: speed and memory of the training step."""
 
 from __future__ import annotations
 
@@ -25,19 +25,12 @@ from torch import Tensor
 from mt.config.schema import ModelConfig, TrainConfig
 from mt.data.batches import Batch, padded
 from mt.data.plan import Order, Span
-from mt.decode.engine import ModelStep
-from mt.decode.greedy import greedy_search
-from mt.decode.parts import Part, batches_of
-from mt.decode.step import Hypothesis, Step, Suppress
-from mt.evaluate.metrics import score
-from mt.files import read_lines
 from mt.model.loss import LossOfBatch
 from mt.model.transformer import Transformer
 from mt.train.loop import update
 from mt.train.precision import choose_precision
 from mt.train.process import keep_few_primitives, keep_freed_memory
 from mt.train.state import State
-from mt.translator import Translator
 
 PAD, BOS, FIRST = 0, 2, 4
 
@@ -192,92 +185,3 @@ def bench_memory(args: argparse.Namespace) -> dict[str, Any]:
         print(f"{name:8} checkpointing: {peaks[name]:6.0f} MB, {taken[name]:6.0f} of it for the batch; {speeds[name]:6.0f} tokens/s")
     print(f"with checkpointing {ratios['memory']:.2f} of the memory for the batch, at {ratios['speed']:.2f} of the speed")
     return {"peak_rss_mb": peaks, "batch_mb": taken, "target_tokens_per_second": speeds, "ratios": ratios, "shape": vars(shape)}
-
-
-# ── decoding ────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-Prefix = tuple[Tensor, Tensor, Tensor]
-
-
-class UncachedStep(Step[Prefix]):
-    """The model without a cache: the decoder reads the whole prefix again at each step; only the last position is projected."""
-
-    def __init__(self, model: Transformer) -> None:
-        self.model = model
-
-    def start(self, sources: Sequence[Sequence[int]]) -> Prefix:
-        """Encode source ids (EOS included)."""
-        src_BS = padded(sources, pad=PAD)
-        allowed_BS = src_BS != PAD
-        return self.model.encode(src_BS, allowed_BS), allowed_BS, torch.empty(len(sources), 0, dtype=torch.int64)
-
-    def __call__(self, last_R: Tensor, state: Prefix) -> tuple[Tensor, Prefix]:
-        """Log-probabilities (R, V)."""
-        memory_RSD, allowed_RS, prefix_RT = state
-        prefix_RT = torch.cat([prefix_RT, last_R[:, None]], dim=1)
-        states_RTD = self.model.decode(memory_RSD, allowed_RS, prefix_RT)
-        return torch.log_softmax(self.model.output(states_RTD[:, -1]), dim=-1), (memory_RSD, allowed_RS, prefix_RT)
-
-    def reorder(self, state: Prefix, rows_R: Tensor) -> Prefix:
-        """The rows that go on."""
-        memory, allowed, prefix = state
-        return memory[rows_R], allowed[rows_R], prefix[rows_R]
-
-
-def greedy(translator: Translator, batches: Sequence[Sequence[list[int]]], *, cached: bool, forced: int | None) -> list[Hypothesis]:
-    """Greedy search over batches of source ids; `forced`: exactly so many tokens each."""
-    src, tgt = translator.tokenizers
-    hidden = [tgt.pad, tgt.bos, tgt.unk, *([tgt.eos] if forced else [])]
-    found: list[Hypothesis] = []
-    with torch.inference_mode():
-        for batch in batches:
-            sources = [[*ids, src.eos] for ids in batch]
-            limits = [forced + 1 if forced else translator.limit(ids) for ids in batch]
-            step: Any = ModelStep(translator.model, torch.device("cpu")) if cached else UncachedStep(translator.model)
-            state = step.start(sources, pad=src.pad) if cached else step.start(sources)
-            found += greedy_search(Suppress(step, hidden), state, bos=tgt.bos, eos=tgt.eos, limits=limits)
-    return found
-
-
-def bench_decode(args: argparse.Namespace) -> dict[str, Any]:
-    """Lines a second with and without the cache: free greedy search, batched as `mt translate` does, and 100 forced tokens for 64 lines."""
-    torch.set_num_threads(args.threads)
-    translator = Translator.load(args.model, device="cpu")
-    parts = [Part(0, 0, ids) for own in translator.encoded(list(read_lines(args.src))) for ids in own]
-    by_length = sorted(parts, key=lambda part: -len(part.ids))
-    sources = [part.ids for part in by_length]
-    batches = [[part.ids for part in batch] for batch in batches_of(by_length, budget=translator.config.decode.batch_tokens, extra=1)]
-    cases = {"free": (batches, None), "100 forced tokens": ([sources[len(sources) // 2 :][:64]], 100)}
-    result: dict[str, Any] = {}
-    for name, (work, forced) in cases.items():
-        seconds: dict[bool, list[float]] = {True: [], False: []}
-        outputs: dict[bool, list[Hypothesis]] = {}
-        for _ in range(args.blocks):
-            for cached in (True, False):
-                start = time.perf_counter()
-                outputs[cached] = greedy(translator, work, cached=cached, forced=forced)
-                seconds[cached].append(time.perf_counter() - start)
-        count = sum(map(len, work))
-        speed = {cached: count / statistics.median(seconds[cached]) for cached in seconds}
-        same = sum(a.ids == b.ids for a, b in zip(outputs[True], outputs[False], strict=True))
-        ratio = speed[True] / speed[False]
-        print(f"{name}: {speed[True]:.1f} lines/s with the cache, {speed[False]:.1f} without: {ratio:.2f} ×; {same} of {count} the same")
-        result[name] = {"cached": speed[True], "uncached": speed[False], "ratio": ratio, "same": same, "lines": count}
-    result["ratios"] = {name: result[name]["ratio"] for name in cases}
-    if args.ref:
-        result["translate"] = translated(translator, list(read_lines(args.src)), list(read_lines(args.ref)))
-    return result
-
-
-def translated(translator: Translator, lines: list[str], references: list[str]) -> dict[str, Any]:
-    """Text in, text out, greedy and with a beam of 5: lines a second and BLEU."""
-    found: dict[str, Any] = {}
-    lang = translator.langs.tgt if translator.langs else None
-    for name, beam in {"greedy": 1, "beam 5": 5}.items():
-        start = time.perf_counter()
-        texts = [one.text for one in translator.translate(lines, beam=beam)]
-        speed = len(lines) / (time.perf_counter() - start)
-        bleu = score(texts, [references], metrics=("bleu",), lang=lang).metrics[0]
-        print(f"translate, {name}: {speed:.1f} lines/s, BLEU {bleu.score:.2f} ({bleu.signature})")
-        found[name] = {"lines_per_second": speed, "bleu": bleu.score, "signature": bleu.signature}
-    return found
