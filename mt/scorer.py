@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
-from mt.decode.score import Given, token_log_probs
+from mt.decode.given import Given
+from mt.decode.score import token_log_probs
 from mt.decode.step import Hypothesis, concatenated
 from mt.errors import DataError
 from mt.formats.pairs import one_line

@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 import torch
 
 from mt.checkpoint import Weights, check_model, load_weights, read_state, read_weights
-from mt.clean.flags import Flag, flags_of
-from mt.config.directions import targets
+from mt.config.directions import sources, targets
 from mt.config.load import load
 from mt.config.schema import MAX_BATCH_TOKENS, Config, Langs
+from mt.decode.attended import attended
 from mt.decode.control import NO_CONTROL, Control, Wish, Wishes
 from mt.decode.engine import Beam, Engine, Sampling
 from mt.decode.ensemble import Mix
-from mt.decode.glossary import Term
+from mt.decode.links import Alignment, Units, alignments, given_of
 from mt.decode.mbr import by_utility
 from mt.decode.parts import Part, batches_of, spaced, split
 from mt.decode.spelling import Speller
 from mt.decode.step import Hypothesis, concatenated
+from mt.decode.translation import Translation, flags_on
 from mt.decode.windows import windows
 from mt.errors import DecodeError, RunError
 from mt.formats.pairs import one_line
@@ -40,28 +40,6 @@ WIDE = 10
 PRECISIONS: dict[Precision, torch.dtype] = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 
 
-@dataclass(frozen=True)
-class Translation:
-    """What became of one line."""
-
-    source: str
-    hypotheses: list[tuple[str, Hypothesis]]
-    """Texts with what was searched, best first; empty for a blank line. For a line in parts L counts the EOS of each part."""
-    flags: list[str] = field(default_factory=list)
-    """What can be told about the best translation; see `mt.clean.flags.Flag`."""
-    unknown: int = 0
-    """Runs of characters in the source that the tokenizer has no piece for."""
-    terms: list[tuple[Term, bool]] = field(default_factory=list)
-    """Entries of the glossary in the source, and whether the best translation has what they ask for."""
-    utilities: list[float] = field(default_factory=list)
-    """Expected score of each hypothesis, best first, where they were chosen by it (MBR)."""
-
-    @property
-    def text(self) -> str:
-        """The best translation; a blank line stays blank."""
-        return self.hypotheses[0][0] if self.hypotheses else ""
-
-
 class Target(NamedTuple):
     """Where a translation goes."""
 
@@ -69,6 +47,18 @@ class Target(NamedTuple):
     """The language, if it is known."""
     prefix: list[int]
     """Ids before the source: the tag, if the model has tags."""
+
+
+class Job(NamedTuple):
+    """What is the same for all lines."""
+
+    search: Beam | Sampling
+    speller: Speller
+    target: Target
+    budget: int
+    """Rows × longest source of a batch."""
+    seed: int
+    align: bool
 
 
 class Translator:
@@ -173,15 +163,16 @@ class Translator:
         control: Control = NO_CONTROL,
         prefixes: Iterable[str] | None = None,
         required: Iterable[Sequence[str]] | None = None,
+        align: bool = False,
         batch_tokens: int | None = None,
         seed: int = 1,
     ) -> list[Translation]:
         """One translation a line, in order.
 
         The run's config decides how to search; `beam` changes the width alone, `settings` everything. `control` says what all translations
-        are to obey, `prefixes` how each begins and `required` what each says: one for each line. `batch_tokens` (rows × longest source) is
-        for speed and memory, `seed` for sampling. A model of several target languages has to be told which: `to`. Raises DecodeError for
-        settings that cannot be met, and for a language the model does not know.
+        are to obey, `prefixes` how each begins and `required` what each says: one for each line. `align` asks for the links between words.
+        `batch_tokens` (rows × longest source) is for speed and memory, `seed` for sampling. A model of several target languages has to be
+        told which: `to`. Raises DecodeError for settings that cannot be met, and for a language the model does not know.
         """
         return list(
             self.stream(
@@ -192,6 +183,7 @@ class Translator:
                 control=control,
                 prefixes=prefixes,
                 required=required,
+                align=align,
                 batch_tokens=batch_tokens,
                 seed=seed,
             )
@@ -207,6 +199,7 @@ class Translator:
         control: Control = NO_CONTROL,
         prefixes: Iterable[str] | None = None,
         required: Iterable[Sequence[str]] | None = None,
+        align: bool = False,
         batch_tokens: int | None = None,
         seed: int = 1,
         window: int = WINDOW,
@@ -230,26 +223,16 @@ class Translator:
         budget = max(1, budget * WIDE // max(search.rows, WIDE))
         speller = Speller(control, self.tokenizers, spaced=spaced(target.lang))
         wishes = Wishes(prefixes, required)
+        job = Job(search, speller, target, budget, seed, align)
         for chunk in windows(lines, window, paused):
-            yield from self._window(
-                chunk, wishes.of(chunk), search, speller, target=target, budget=budget, seed=seed, first_line=first_line, done=done
-            )
+            yield from self._window(chunk, wishes.of(chunk), job, first_line=first_line, done=done)
             first_line += len(chunk)
         wishes.end()
 
     def _window(
-        self,
-        lines: Sequence[str],
-        wishes: Sequence[Wish],
-        search: Beam | Sampling,
-        speller: Speller,
-        *,
-        target: Target,
-        budget: int,
-        seed: int,
-        first_line: int,
-        done: Callable[[int], object],
+        self, lines: Sequence[str], wishes: Sequence[Wish], job: Job, *, first_line: int, done: Callable[[int], object]
     ) -> Iterator[Translation]:
+        search, speller, target = job.search, job.speller, job.target
         ids_of_lines = self.encoded(lines)
         parts = [
             Part(number, place, ids, own)
@@ -258,24 +241,47 @@ class Translator:
         ]
         found: dict[tuple[int, int], list[Hypothesis]] = {}
         done(sum(not own for own in ids_of_lines))
-        for batch in batches_of(sorted(parts, key=lambda part: -len(part.ids)), budget=budget, extra=len(target.prefix) + 1):
+        for batch in batches_of(sorted(parts, key=lambda part: -len(part.ids)), budget=job.budget, extra=len(target.prefix) + 1):
             orders = speller.orders([part.wish for part in batch])
             limits = [max(self.limit(part.ids), orders.least(place)) for place, part in enumerate(batch)]
             # A part's seed is that of its line and of its place there: nothing sampled depends on batches or windows.
-            seeds = [(seed << 64) + (first_line + part.line << 32) + part.place for part in batch]
+            seeds = [(job.seed << 64) + (first_line + part.line << 32) + part.place for part in batch]
             sources = [target.prefix + part.ids for part in batch]
             hypotheses = self.engine.search(sources, search, limits=limits, seeds=seeds, orders=orders)
             found |= {(part.line, part.place): best for part, best in zip(batch, hypotheses, strict=True)}
             done(sum(part.place == 0 for part in batch))
-        for number, (line, wish, own) in enumerate(zip(lines, wishes, ids_of_lines, strict=True)):
+        chosen = []
+        for number, own in enumerate(ids_of_lines):
             whole = self.joined([found[number, place] for place in range(len(own))], lang=target.lang, length_penalty=search.length_penalty)
-            whole, utilities = by_utility(whole, search.mbr, lang=target.lang, sampled=isinstance(search, Sampling))
+            chosen.append(by_utility(whole, search.mbr, lang=target.lang, sampled=isinstance(search, Sampling)))
+        aligned = self.aligned(ids_of_lines, [whole for whole, _ in chosen], job) if job.align else [[]] * len(lines)
+        for line, wish, own, (whole, utilities), links in zip(lines, wishes, ids_of_lines, chosen, aligned, strict=True):
             text = whole[0][0] if whole else ""
             terms = [(term, speller.says(text, term.target)) for term in speller.terms(line)]
             met = speller.obeyed(text, wish) and all(honoured for _, honoured in terms)
             unknown = sum(ids.count(self.tokenizers.src.unk) for ids in own)
             flags = flags_on(line, whole, parts=len(own), unknown=unknown, unmet=not met)
-            yield Translation(line, whole, flags, unknown, terms, utilities)
+            yield Translation(line, whole, flags, unknown, terms, utilities, links)
+
+    def aligned(
+        self, ids_of_lines: Sequence[list[list[int]]], found: Sequence[list[tuple[str, Hypothesis]]], job: Job
+    ) -> list[list[Alignment]]:
+        """The alignment of each hypothesis of each line, given the ids of the line's parts."""
+        (src, tgt), engine, tag = self.tokenizers, self.engine, job.target.prefix
+        outputs = [
+            given_of([tag + ids for ids in own], hypothesis)
+            for own, hypotheses in zip(ids_of_lines, found, strict=True)
+            for _, hypothesis in hypotheses
+        ]
+        apart = all(map(spaced, sources(self.config, to=job.target.lang)))
+        rest = alignments(
+            outputs,
+            partial(attended, engine.models, tokenizers=self.tokenizers, device=engine.device, batch_tokens=job.budget),
+            source_units=partial(Units.words if apart else Units.pieces, tokenizer=src),
+            target_units=partial(Units.words if spaced(job.target.lang) else Units.pieces, tokenizer=tgt),
+            tag=len(tag),
+        )
+        return [[next(rest) for _ in hypotheses] for hypotheses in found]
 
     def encoded(self, lines: Sequence[str]) -> list[list[list[int]]]:
         """For each line the ids of its parts: none if it is blank, several if it has more than data.max_pieces."""
@@ -303,16 +309,6 @@ class Translator:
             text = one_line(glue.join(self.tokenizers.tgt.decode(h.ids) for h in chosen))
             found.append((text, chosen[0] if len(chosen) == 1 else concatenated(chosen, length_penalty=length_penalty)))
         return sorted(found, key=lambda one: -one[1].score)
-
-
-def flags_on(line: str, whole: Sequence[tuple[str, Hypothesis]], *, parts: int, unknown: int, unmet: bool) -> list[str]:
-    """The flags of a line and its best translation; of a blank one only that it does not obey."""
-    if not parts:
-        return [Flag.UNMET.value] if unmet else []
-    text, best = whole[0] if whole else ("", Hypothesis([], 0.0, 0.0, truncated=False))
-    confidence = math.exp(best.log_prob / (len(best.ids) + parts))
-    known = {"split": parts > 1, "truncated": best.truncated, "unmet": unmet, "unknown": unknown > 0}
-    return [flag.value for flag in flags_of(line, text, confidence=confidence, **known)]
 
 
 def load_tokenizers(run: RunDir, *, joint: bool) -> Tokenizers:

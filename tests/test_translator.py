@@ -19,12 +19,13 @@ from mt.config.schema import DecodeConfig, Langs, TokenizerConfig
 from mt.decode.engine import Beam, Sampling
 from mt.decode.parts import best_cut, split
 from mt.decode.step import Hypothesis
+from mt.decode.translation import Translation
 from mt.errors import ConfigError, DecodeError, MTError, RunError
 from mt.model import device as hardware
 from mt.rundir import RunDir
 from mt.tokenizer.fit import fit
 from mt.tokenizer.spm import Tokenizer
-from mt.translator import Translation, Translator
+from mt.translator import Translator
 from tests import toy
 from tests.translating import in_float64, lively_run
 

@@ -17,8 +17,8 @@ from mt.errors import DataError, DecodeError, MTError
 from mt.files import read_lines
 
 if TYPE_CHECKING:
+    from mt.decode.translation import Translation
     from mt.formats.exchange import Kind
-    from mt.translator import Translation
 
 MinLength = Annotated[int, typer.Option(min=0, metavar="N", help="Pieces of a translation at least.")]
 NoRepeat = Annotated[int, typer.Option("--no-repeat-ngram", min=0, metavar="N", help="So many pieces in a row come only once; 0: off.")]

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, BinaryIO, Protocol
 from mt.errors import MTError
 
 if TYPE_CHECKING:
+    from mt.decode.translation import Translation
     from mt.formats.exchange import Document, Kind, Unit
-    from mt.translator import Translation
 
 Search = Callable[[Iterator[str]], Iterable["Translation"]]
 """From lines to their translations."""

@@ -12,7 +12,7 @@ from mt.clean.flags import Flag
 from mt.cli.control_options import with_report
 
 if TYPE_CHECKING:
-    from mt.translator import Translation
+    from mt.decode.translation import Translation
 
 FLAGGED = 3
 """The exit code where a translation has a flag of `--fail-on`."""

@@ -12,7 +12,7 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from mt.cli.streams import DASH
+from mt.cli.streams import DASH, Arriving
 from mt.errors import DataError, MTError
 from mt.files import open_binary, sha256
 from mt.unpack import CHUNK_BYTES
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tqdm import tqdm
 
     from mt.decode.step import Hypothesis
-    from mt.translator import Translation
+    from mt.decode.translation import Translation
 
 
 class Format(StrEnum):
@@ -30,6 +30,27 @@ class Format(StrEnum):
     text = "text"
     jsonl = "jsonl"
     tsv = "tsv"
+
+
+def refuse_format(output_format: Format, *, n_best: int | None, alignment: bool) -> None:
+    """Raise MTError, in one line, for what the format has no place for."""
+    if n_best and n_best > 1 and output_format is Format.text:
+        raise MTError(f"--n-best {n_best} needs --format jsonl or tsv: plain text is one translation a line")
+    if alignment and output_format is not Format.jsonl:
+        raise MTError(f"--alignment needs --format jsonl: {output_format} has no place for it")
+
+
+def answer(
+    lines: Arriving,
+    file: BinaryIO,
+    search: Callable[..., Iterable[Translation]],
+    warned: Callable[..., Iterable[Translation]],
+    output_format: Format,
+) -> None:
+    """Translate lines as they come."""
+    for number, translation in enumerate(warned(search(lines, paused=lines.paused), places=count(1)), start=1):
+        file.write(written(translation, number, output_format).encode("utf-8", "surrogateescape"))
+        file.flush()  # who sends line by line waits for the answer
 
 
 def written(translation: Translation, number: int, output_format: Format) -> str:
@@ -44,7 +65,11 @@ def written(translation: Translation, number: int, output_format: Format) -> str
             hypotheses = [as_json(text, found) for text, found in translation.hypotheses]
             for one, utility in zip(hypotheses, translation.utilities, strict=False):  # there are none without --mbr
                 one["utility"] = utility
-            record = {"line": number, "source": translation.source, "hypotheses": hypotheses, "flags": translation.flags}
+            record: dict[str, Any] = {"line": number, "source": translation.source}
+            for one, alignment in zip(hypotheses, translation.alignments, strict=False):  # there are none without --alignment
+                record["source_units"] = alignment.source
+                one |= {"alignment": str(alignment), "units": alignment.target}
+            record |= {"hypotheses": hypotheses, "flags": translation.flags}
             return json.dumps(record, ensure_ascii=False) + "\n"
 
 

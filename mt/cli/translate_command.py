@@ -6,7 +6,6 @@ import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -32,7 +31,7 @@ from mt.cli.model_options import (
 from mt.cli.models import How, Models, Shares, entries, load_models
 from mt.cli.remarks import Alarm, with_warnings
 from mt.cli.streams import DASH, Arriving, reading, refuse_same, writing
-from mt.cli.text_output import Format, nowhere, progress, refuse_resuming, resumed, written
+from mt.cli.text_output import Format, answer, nowhere, progress, refuse_format, refuse_resuming, resumed
 from mt.config.schema import MAX_LENGTH_PENALTY
 from mt.errors import MTError
 from mt.files import sha256
@@ -81,6 +80,7 @@ def translate(
     glossary: GlossaryFile = None,
     batch_tokens: BatchTokens = None,
     output_format: Annotated[Format, typer.Option("--format", help="text; jsonl with scores; tsv: line, score, text.")] = Format.text,
+    alignment: Annotated[bool, typer.Option("--alignment", help="With jsonl: which words belong to which, as in 0-0 2-1.")] = False,
     resume_output: Annotated[
         bool, typer.Option("--resume-output", help="Keep what is done in OUTPUT.partial: after a kill the same command goes on.")
     ] = False,
@@ -118,6 +118,7 @@ def translate(
         raise MTError(f"--length-penalty {length_penalty:g}: should be from 0 to {MAX_LENGTH_PENALTY}")
     text_only = {"--n-best": n_best if n_best and n_best > 1 else None, "--format": output_format if output_format != Format.text else None}
     kind = document_kind(input_format, input_file, output_file, text_only=text_only, retranslate=retranslate)
+    refuse_format(output_format, n_best=n_best, alignment=alignment)
     beside = [path for path in (prefix_file, ban, require, glossary) if path]
     refuse_same(output_file, input_file, *beside, *entries(model))
     wishes = asked(
@@ -155,8 +156,6 @@ def translate(
             mbr=mbr,
             utility=mbr_utility or "chrf",
         )
-        if n_best and n_best > 1 and output_format is Format.text:
-            raise MTError(f"--n-best {n_best} needs --format jsonl or tsv: plain text is one translation a line")
         search = partial(
             translator.stream,
             to=to,
@@ -164,6 +163,7 @@ def translate(
             control=wishes.control,
             prefixes=wishes.prefixes,
             required=wishes.required,
+            align=alignment,
             batch_tokens=batch_tokens,
             seed=1 if seed is None else seed,
             window=1 if talking else WINDOW,
@@ -180,17 +180,14 @@ def translate(
             asked_for = {"--to": to, "--seed": seed, "--ensemble": str(translator.engine.mix)}
             asked_for |= {"control": str(replace(wishes.control, banned=(), glossary=None))}
             asked_for |= {f"--{path.name}": sha256(path) for path in (ban, glossary) if path}
+            asked_for |= {"--alignment": True} if alignment else {}
             asked_for |= {"data.max_pieces": translator.config.data.max_pieces, "decode": str(translator.config.decode)}
             resumed(input_file, output_file, search, warned, output_format, about={"model": about, "search": str(settings), **asked_for})
         else:
             if talking:
                 print("reading from the terminal, a sentence a line; Ctrl-D ends", file=sys.stderr)
-            lines = Arriving(source, name)
             with progress(input_file, output_file) as bar:
-                translations = search(lines, paused=lines.paused, done=bar.update)
-                for number, translation in enumerate(warned(translations, places=count(1)), start=1):
-                    file.write(written(translation, number, output_format).encode("utf-8", "surrogateescape"))
-                    file.flush()  # who sends line by line waits for the answer
+                answer(Arriving(source, name), file, partial(search, done=bar.update), warned, output_format)
     alarm.end()
 
 

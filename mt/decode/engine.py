@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -14,15 +13,15 @@ from mt.config.stage import MAX_BEAM
 from mt.data.batches import padded
 from mt.decode.beam import beam_search, hypotheses_wanted
 from mt.decode.ensemble import Ensemble, Mix
+from mt.decode.given import enough_memory
 from mt.decode.greedy import greedy_search
 from mt.decode.mbr import Mbr
 from mt.decode.orders import NO_ORDERS, Orders
 from mt.decode.sample import refuse_settings, sample_search, several
 from mt.decode.step import Hypothesis, Step, Suppress
 from mt.decode.wrappers import constrained
-from mt.errors import DecodeError, TooLargeError
+from mt.errors import DecodeError
 from mt.model.cache import DecoderCache
-from mt.model.device import is_out_of_memory
 from mt.model.transformer import Transformer
 from mt.tokenizer.spm import Tokenizers
 
@@ -103,17 +102,6 @@ class ModelStep(Step[DecoderCache]):
     def reorder(self, state: DecoderCache, rows_R: Tensor) -> DecoderCache:
         """The cache of the rows that go on."""
         return state.reorder(rows_R)
-
-
-@contextmanager
-def enough_memory(rows: int) -> Iterator[None]:
-    """Turn what torch says of too little memory into a TooLargeError."""
-    try:
-        yield
-    except (MemoryError, RuntimeError) as error:
-        if not is_out_of_memory(error):
-            raise
-        raise TooLargeError(f"too little memory for a batch of {rows} sentences: give a smaller --batch-tokens or --beam") from None
 
 
 class Engine:

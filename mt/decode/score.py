@@ -5,28 +5,19 @@ Legend: B sentences, S source, T target positions, N real ones of a batch (EOS c
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 
-from mt.data.batches import padded
-from mt.decode.engine import enough_memory
 from mt.decode.ensemble import Mix
+from mt.decode.given import Given, Inputs, batches, enough_memory
 from mt.decode.step import refuse_nan
 from mt.model.transformer import Transformer
 from mt.tokenizer.spm import Tokenizers
 
 CHUNK = 512
 """Positions whose logits exist at once."""
-
-
-class Given(NamedTuple):
-    """A source (tag if there is one, pieces) and an output for it, both without EOS."""
-
-    source: list[int]
-    target: list[int]
 
 
 @torch.inference_mode()
@@ -45,7 +36,7 @@ def token_log_probs(
     """
     assert not any(model.training for model in models)
     found: list[list[float]] = [[] for _ in pairs]
-    for places in batches([max(map(len, pair)) + 1 for pair in pairs], budget=batch_tokens):
+    for places in batches(pairs, budget=batch_tokens):
         batch = [pairs[place] for place in places]
         with enough_memory(len(batch)):
             values = log_probs_of(models, batch, tokenizers, device, mix or Mix())
@@ -58,13 +49,10 @@ def token_log_probs(
 
 def log_probs_of(models: Sequence[Transformer], pairs: Sequence[Given], tokenizers: Tokenizers, device: torch.device, mix: Mix) -> Tensor:
     """Log-probabilities (N,) of the ids of a batch and their ends, sentence by sentence."""
-    src, tgt = tokenizers
-    src_BS = padded([[*pair.source, src.eos] for pair in pairs], pad=src.pad).to(device)
-    inputs_BT = padded([[tgt.bos, *pair.target] for pair in pairs], pad=tgt.pad).to(device)
-    gold_N = torch.tensor([i for pair in pairs for i in (*pair.target, tgt.eos)], device=device)
+    src_BS, allowed_BS, inputs_BT = Inputs.of(pairs, tokenizers, device)
+    gold_N = torch.tensor([i for pair in pairs for i in (*pair.target, tokenizers.tgt.eos)], device=device)
     lengths_B1 = torch.tensor([[len(pair.target) + 1] for pair in pairs], device=device)
     real_BT = torch.arange(inputs_BT.size(1), device=device) < lengths_B1
-    allowed_BS = src_BS != src.pad
     states_ND = [model.decode(model.encode(src_BS, allowed_BS), allowed_BS, inputs_BT)[real_BT] for model in models]
     found = []
     for gold_C, *states_CD in zip(gold_N.split(CHUNK), *(states.split(CHUNK) for states in states_ND), strict=True):
@@ -76,13 +64,3 @@ def log_probs_of(models: Sequence[Transformer], pairs: Sequence[Given], tokenize
 def log_softmax(logits_CV: Tensor) -> Tensor:
     """In fp32 or better, as in a search."""
     return torch.log_softmax(logits_CV.to(torch.promote_types(logits_CV.dtype, torch.float32)), dim=-1)
-
-
-def batches(lengths: Sequence[int], *, budget: int) -> Iterator[list[int]]:
-    """Places, from long to short, in batches of rows × longest ≤ budget; a longer one is a batch by itself."""
-    order = sorted(range(len(lengths)), key=lambda place: -lengths[place])
-    start = 0
-    while start < len(order):
-        rows = max(1, budget // lengths[order[start]])
-        yield order[start : start + rows]
-        start += rows

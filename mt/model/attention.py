@@ -50,10 +50,15 @@ def attend(
 
 def attend_by_products(q_BHTE: Tensor, k_BHSE: Tensor, v_BHSE: Tensor, *, allowed: Tensor | None) -> Tensor:
     """softmax(q kᵀ / √E) v with all weights in memory."""
+    return weights(q_BHTE, k_BHSE, allowed=allowed) @ v_BHSE
+
+
+def weights(q_BHTE: Tensor, k_BHSE: Tensor, *, allowed: Tensor | None) -> Tensor:
+    """softmax(q kᵀ / √E), how much of each value a query takes: (B, H, T, S)."""
     scores_BHTS = q_BHTE * q_BHTE.size(-1) ** -0.5 @ k_BHSE.transpose(-1, -2)
     if allowed is not None:
         scores_BHTS = scores_BHTS.masked_fill(~allowed, -torch.inf)
-    return scores_BHTS.softmax(dim=-1) @ v_BHSE
+    return scores_BHTS.softmax(dim=-1)
 
 
 class SelfAttention(nn.Module):
@@ -98,3 +103,9 @@ class CrossAttention(nn.Module):
         """(B, T, D) → (B, T, D); memory comes from `project_memory`."""
         q = split_heads(self.q(y_BTD), self.heads)
         return self.out(join_heads(attend(q, *memory, allowed=allowed, dropout=self.dropout if self.training else 0.0)))
+
+    def weights(self, y_BTD: Tensor, memory: tuple[Tensor, Tensor], *, allowed: Tensor) -> Tensor:
+        """How much of each source position `forward` takes, (B, H, T, S), in fp32 or better."""
+        q, (k, _) = split_heads(self.q(y_BTD), self.heads), memory
+        exact = torch.promote_types(q.dtype, torch.float32)
+        return weights(q.to(exact), k.to(exact), allowed=allowed)

@@ -1,6 +1,6 @@
 """Encoder and decoder layers (Vaswani et al. 2017, §3.1), pre-norm or post-norm, and what they can be made of.
 
-Legend: B sentences, S source, T target positions, D width, F inner width of the feed-forward.
+Legend: B sentences, S source, T target positions, H heads, D width, F inner width of the feed-forward.
 """
 
 from __future__ import annotations
@@ -48,6 +48,10 @@ class Residual(nn.Module):
             return self.dropout.add(x_BTD, sublayer(self.norm(x_BTD)))
         return self.norm(self.dropout.add(x_BTD, sublayer(x_BTD)))
 
+    def entering(self, x_BTD: Tensor) -> Tensor:
+        """What the sublayer is given."""
+        return self.norm(x_BTD) if self.pre_norm else x_BTD
+
 
 class FeedForward(nn.Module):
     """Two linear layers with an activation between them, the same at each position."""
@@ -94,3 +98,8 @@ class DecoderLayer(nn.Module):
         y_BTD = self.attention_residual(y_BTD, lambda h: self.attention(h, causal=True))
         y_BTD = self.cross_residual(y_BTD, lambda h: self.cross(h, self.cross.project_memory(memory_BSD), allowed=allowed_B11S))
         return self.feed_forward_residual(y_BTD, self.feed_forward)
+
+    def attention_to_source(self, y_BTD: Tensor, memory_BSD: Tensor, allowed_B11S: Tensor) -> Tensor:
+        """The weights with which `forward` looks at the source, (B, H, T, S)."""
+        y_BTD = self.attention_residual(y_BTD, lambda h: self.attention(h, causal=True))
+        return self.cross.weights(self.cross_residual.entering(y_BTD), self.cross.project_memory(memory_BSD), allowed=allowed_B11S)

@@ -1,6 +1,6 @@
 """The model: three verbs, `encode`, `decode` (all positions at once, for training) and `step` (one position, with a cache).
 
-Legend: B sentences, R decoder rows, G rows per sentence (R = B·G), S source, T target positions, D width, V vocabulary.
+Legend: B sentences, R decoder rows, G rows per sentence (R = B·G), S source, T target positions, H heads, D width, V vocabulary.
 """
 
 from __future__ import annotations
@@ -150,6 +150,16 @@ class Transformer(nn.Module):
         for layer in self.decoder:
             y_BTD = self.run_layer(layer, y_BTD, memory_BSD, allowed_B11S)
         return self.decoder_norm(y_BTD)
+
+    def attention_to_source(self, memory_BSD: Tensor, allowed_BS: Tensor, inputs_BT: Tensor, *, layer: int) -> Tensor:
+        """The weights with which one decoder layer looks at the source, (B, H, T, S); the layers above it are not run."""
+        allowed_B11S = attention_mask(allowed_BS)
+        y_BTD = self.embed(self.tgt_embedding, inputs_BT)
+        *below, chosen = self.decoder[: layer + 1]
+        for one in below:
+            y_BTD = one(y_BTD, memory_BSD, allowed_B11S)
+        assert isinstance(chosen, DecoderLayer)
+        return chosen.attention_to_source(y_BTD, memory_BSD, allowed_B11S)
 
     def start(self, memory_BSD: Tensor, allowed_BS: Tensor) -> DecoderCache:
         """The cache before the first step: keys and values of the source, one row for each sentence."""

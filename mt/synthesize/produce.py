@@ -18,13 +18,14 @@ from mt.config.directions import sources
 from mt.config.languages import differs, language, quoted
 from mt.data.meter import Meter, Say
 from mt.decode.engine import Beam, Sampling
+from mt.decode.translation import Translation
 from mt.errors import DataError
 from mt.evaluate.metrics import closeness_by
 from mt.files import read_lines, sha256
 from mt.formats.pairs import Pair, counted
 from mt.rundir import RunDir
 from mt.synthesize.unfinished import Unfinished, unfinished
-from mt.translator import Translation, Translator
+from mt.translator import Translator
 
 WINDOW = 4096
 """Lines that are sorted by length together, and counted as done together."""

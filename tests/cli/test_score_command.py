@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from mt.decode.score import Given, token_log_probs
+from mt.decode.given import Given
+from mt.decode.score import token_log_probs
 from mt.rundir import RunDir
 from mt.translator import Translator
 from tests import toy

@@ -13,8 +13,9 @@ import pytest
 from mt.cli.remarks import named
 from mt.cli.text_output import written
 from mt.decode.engine import Beam, Sampling
+from mt.decode.translation import Translation
 from mt.rundir import RunDir
-from mt.translator import Translation, Translator
+from mt.translator import Translator
 from tests import toy
 from tests.translating import lively_run, mt
 

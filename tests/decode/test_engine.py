@@ -12,7 +12,8 @@ from torch import Tensor
 
 from mt.config.schema import DecodeConfig
 from mt.decode.beam import beam_search
-from mt.decode.engine import Beam, Engine, ModelStep, Sampling, enough_memory
+from mt.decode.engine import Beam, Engine, ModelStep, Sampling
+from mt.decode.given import enough_memory
 from mt.decode.step import Hypothesis, Suppress
 from mt.errors import DecodeError
 from mt.model.transformer import Transformer

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from mt.decode.beam import beam_search
 from mt.decode.engine import Beam, Engine, Sampling
 from mt.decode.ensemble import Ensemble, Mix
-from mt.decode.score import Given, token_log_probs
+from mt.decode.given import Given
+from mt.decode.score import token_log_probs
 from mt.decode.step import Hypothesis
 from mt.errors import DecodeError
 from mt.model.transformer import Transformer

@@ -10,7 +10,8 @@ import pytest
 import torch
 
 from mt.decode.engine import Beam, Engine, Sampling
-from mt.decode.score import Given, batches, token_log_probs
+from mt.decode.given import Given, batches
+from mt.decode.score import token_log_probs
 from mt.errors import DecodeError
 from mt.tokenizer.spm import Tokenizer, Tokenizers
 from tests.model.untrained import BOS, EOS, PAD, UNK, batch, lively_transformer, sentences
@@ -68,7 +69,8 @@ def test_no_pairs_have_no_scores() -> None:
 
 def test_batches_hold_all_places_once_within_the_budget() -> None:
     lengths = [3, 9, 1, 4, 4, 20, 2]
-    found = list(batches(lengths, budget=12))
+    pairs = [Given([5] * (length - 1), [5] * (place % 2)) for place, length in enumerate(lengths)]
+    found = list(batches(pairs, budget=12))
     assert sorted(place for places in found for place in places) == [*range(7)]
     assert all(len(places) == 1 or len(places) * max(lengths[place] for place in places) <= 12 for places in found)
 

@@ -16,8 +16,9 @@ from torch import Tensor
 
 from mt.decode.beam import beam_search
 from mt.decode.engine import Beam, ModelStep
+from mt.decode.given import Given
 from mt.decode.greedy import greedy_search
-from mt.decode.score import Given, token_log_probs
+from mt.decode.score import token_log_probs
 from mt.decode.step import Hypothesis
 from mt.export.ct2 import export
 from mt.model.transformer import Transformer

@@ -18,11 +18,12 @@ from sacrebleu.metrics.chrf import CHRF
 
 from mt.decode.engine import Beam, Sampling
 from mt.decode.step import Hypothesis
+from mt.decode.translation import Translation
 from mt.rundir import RunDir
 from mt.synthesize import produce as module
 from mt.synthesize.produce import Job, chooser, produce, wrong_language
 from mt.synthesize.unfinished import beside
-from mt.translator import Translation, Translator
+from mt.translator import Translator
 from tests import toy
 from tests.translating import Ended, in_float64, lively_run, mt
 
