@@ -76,7 +76,8 @@ def written(translation: Translation, number: int, output_format: Format) -> str
 def as_json(text: str, found: Hypothesis) -> dict[str, Any]:
     """One of the hypotheses of a line; `token_log_probs` are those of the ids and of EOS, `parts` is there for a line in parts."""
     scores = {"log_prob": found.log_prob, "score": found.score, "ids": found.ids, "token_log_probs": found.tokens}
-    return {"text": text, **scores, **({"parts": found.parts} if found.parts else {})}
+    more = {"parts": found.parts, "coverage": found.coverage}  # told where there is such a thing
+    return {"text": text, **scores, **{name: value for name, value in more.items() if value}}
 
 
 @contextmanager

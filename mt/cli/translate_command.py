@@ -66,6 +66,10 @@ def translate(
         float | None,
         typer.Option(metavar="A", help="score = log-probability / length^A: larger favours longer ones.  [default: the run's]"),
     ] = None,
+    coverage_penalty: Annotated[
+        float | None,
+        typer.Option(metavar="B", help="Of what a beam finished, rank lower what leaves parts of the source unread.  [default: the run's]"),
+    ] = None,
     n_best: Annotated[int | None, typer.Option(min=1, metavar="N", help="Translations a line; jsonl and tsv only.")] = None,
     mbr: Annotated[
         int | None, typer.Option(min=2, metavar="N", help="Of N samples (--sample), or the N best of a beam, the one nearest to all.")
@@ -152,6 +156,7 @@ def translate(
             width=1 if greedy else beam,
             n_best=n_best,
             length_penalty=length_penalty,
+            coverage_penalty=coverage_penalty,
             sampling={"temperature": temperature, "top_k": top_k, "top_p": top_p} if sample else None,
             mbr=mbr,
             utility=mbr_utility or "chrf",
@@ -220,6 +225,7 @@ def search_settings(
     width: int | None,
     n_best: int | None,
     length_penalty: float | None,
+    coverage_penalty: float | None,
     sampling: Mapping[str, Any] | None,
     mbr: int | None,
     utility: Literal["chrf", "bleu"],
@@ -233,7 +239,10 @@ def search_settings(
         raise MTError(f"--n-best {n_best} of --mbr {mbr}: ask for fewer, or give more candidates")
     if sampling is None:
         wide = max(width or of_run.beam, mbr) if mbr else width
-        return replace(Beam.build(of_run, width=wide, n_best=mbr or n_best, length_penalty=length_penalty), mbr=chosen)
+        beam = Beam.build(of_run, width=wide, n_best=mbr or n_best, length_penalty=length_penalty, coverage_penalty=coverage_penalty)
+        return replace(beam, mbr=chosen)
+    if coverage_penalty:
+        raise MTError(f"--coverage-penalty {coverage_penalty:g} ranks what a beam finished, and samples are not ranked: leave out one")
     given = {name: value for name, value in sampling.items() if value is not None}
     alpha = of_run.length_penalty if length_penalty is None else length_penalty
     return Sampling(**given, length_penalty=alpha, n_best=mbr or n_best or 1, mbr=chosen)

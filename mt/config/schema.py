@@ -83,6 +83,8 @@ __all__ = [
 
 MAX_LENGTH_PENALTY = 10
 """Beyond it, length^α leaves nothing of the log-probability."""
+MAX_COVERAGE_PENALTY = 10
+"""Far beyond what helps."""
 MAX_BATCH_TOKENS = 1_000_000
 """In decoding, where there is a cache for each."""
 
@@ -214,6 +216,8 @@ class DecodeConfig(Stage):
     """Beam width; 1 is greedy."""
     length_penalty: float = Field(default=1.0, ge=0, le=MAX_LENGTH_PENALTY)
     """α in score = log-probability / length^α; larger favours longer translations, 0 ranks by log-probability."""
+    coverage_penalty: float = Field(default=0.0, ge=0, le=MAX_COVERAGE_PENALTY)
+    """β in score + β · Σ log(min(attention to a piece of the source, 1)), which ranks what a beam finished; 0: none."""
     n_best: int = Field(default=1, ge=1, le=MAX_BEAM)
     """Translations given for each line."""
     patience: float = Field(default=1.0, ge=1, le=1000)
@@ -234,6 +238,8 @@ class DecodeConfig(Stage):
             yield clash(f"{self.n_best} translations a line, but {held}; raise decode.beam to {self.n_best}", "n_best", "beam", "patience")
         if self.patience != 1 and self.beam == 1:
             yield clash("patience needs a beam; set decode.beam to 2 or more, or leave patience out", "patience", "beam")
+        if self.coverage_penalty and self.beam == 1:
+            yield clash("it ranks what a beam finished; set decode.beam to 2 or more, or leave it out", "coverage_penalty", "beam")
 
 
 class Config(Stage):

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor
 
-from mt.config.schema import DecodeConfig
+from mt.config.schema import MAX_COVERAGE_PENALTY, DecodeConfig
 from mt.config.stage import MAX_BEAM
 from mt.data.batches import padded
+from mt.decode.attended import attended
 from mt.decode.beam import beam_search, hypotheses_wanted
+from mt.decode.coverage import reranked
 from mt.decode.ensemble import Ensemble, Mix
 from mt.decode.given import enough_memory
 from mt.decode.greedy import greedy_search
@@ -34,6 +37,8 @@ class Beam:
     length_penalty: float = 1.0
     n_best: int = 1
     patience: float = 1.0
+    coverage_penalty: float = 0.0
+    """β of `mt.decode.coverage`, by which all that a search finished is ranked; 0: none."""
     mbr: Mbr | None = None
     """Choose among the n-best by expected utility."""
 
@@ -42,20 +47,38 @@ class Beam:
         """Decoder rows of a sentence."""
         return self.width
 
+    @property
+    def finished(self) -> int:
+        """Hypotheses that end the search for a sentence."""
+        return hypotheses_wanted(self.width, patience=self.patience, n_best=self.n_best, length_penalty=self.length_penalty)
+
     def __post_init__(self) -> None:
         if self.width > MAX_BEAM:
             raise DecodeError(f"beam {self.width}: give a width from 1 (greedy) to {MAX_BEAM}")
-        hypotheses_wanted(self.width, patience=self.patience, n_best=self.n_best, length_penalty=self.length_penalty)
+        finished = self.finished  # asks whether the settings can be met
+        if not 0 <= self.coverage_penalty <= MAX_COVERAGE_PENALTY:
+            raise DecodeError(f"coverage-penalty {self.coverage_penalty:g}: give a number from 0 (none) to {MAX_COVERAGE_PENALTY}")
+        if self.coverage_penalty and finished == 1:
+            raise DecodeError(f"coverage-penalty {self.coverage_penalty:g} ranks what a beam finished: give a beam of 2 or more")
 
     @classmethod
-    def build(cls, cfg: DecodeConfig, *, width: int | None = None, n_best: int | None = None, length_penalty: float | None = None) -> Beam:
-        """What a config asks for, less what is given here; a width of one's own takes the config's n_best and patience as far as it can."""
+    def build(
+        cls,
+        cfg: DecodeConfig,
+        *,
+        width: int | None = None,
+        n_best: int | None = None,
+        length_penalty: float | None = None,
+        coverage_penalty: float | None = None,
+    ) -> Beam:
+        """What a config asks for, less what is given here; a width of one's own takes the config's other settings as far as it can."""
         most = cfg.n_best if width is None else min(cfg.n_best, width)
         return cls(
             width=cfg.beam if width is None else width,
             length_penalty=cfg.length_penalty if length_penalty is None else length_penalty,
             n_best=most if n_best is None else n_best,
             patience=1.0 if width == 1 else cfg.patience,
+            coverage_penalty=(0.0 if width == 1 else cfg.coverage_penalty) if coverage_penalty is None else coverage_penalty,
         )
 
 
@@ -162,7 +185,7 @@ class Engine:
                 found = greedy_search(step, state, bos=tgt.bos, eos=tgt.eos, limits=limits, length_penalty=alpha)
                 return [[hypothesis] for hypothesis in found]
             case Beam():
-                return beam_search(
+                searched = beam_search(
                     step,
                     state,
                     bos=tgt.bos,
@@ -171,8 +194,9 @@ class Engine:
                     width=settings.width,
                     length_penalty=settings.length_penalty,
                     patience=settings.patience,
-                    n_best=settings.n_best,
+                    n_best=settings.finished if settings.coverage_penalty else settings.n_best,
                 )
+                return self._covered(sources, searched, settings) if settings.coverage_penalty else searched
             case Sampling():
                 found = sample_search(
                     step,
@@ -187,3 +211,10 @@ class Engine:
                     length_penalty=settings.length_penalty,
                 )
                 return [found[start : start + samples] for start in range(0, len(found), samples)]
+
+    def _covered(self, sources: Sequence[Sequence[int]], found: Sequence[Sequence[Hypothesis]], settings: Beam) -> list[list[Hypothesis]]:
+        """The best of what a beam finished, coverage counted; in batches of as many rows as the search had."""
+        budget = len(sources) * settings.rows * (max(map(len, sources)) + 1)
+        attention = partial(attended, self.models, tokenizers=self.tokenizers, device=self.device, batch_tokens=budget)
+        ranked = reranked([list(ids) for ids in sources], found, attention, penalty=settings.coverage_penalty)
+        return [own[: settings.n_best] for own in ranked]

@@ -66,13 +66,15 @@ class Hypothesis:
     log_prob: float
     """Natural log-probability under the step, summed over the ids and EOS."""
     score: float
-    """log_prob / L^α, L counting EOS; higher is better."""
+    """log_prob / L^α + coverage, L counting EOS; higher is better."""
     truncated: bool
     """The length limit ended it: EOS was forced where another token was more probable."""
     tokens: list[float] = field(default_factory=list)
     """Log-probability of each id, and of EOS; they add up to `log_prob`."""
     parts: list[int] = field(default_factory=list)
     """Where it is the outputs of several parts of a line, how many ids each has; each has an EOS in `tokens`."""
+    coverage: float = 0.0
+    """What the coverage penalty adds to the score, if there is one."""
 
     @classmethod
     def ended(cls, ids: list[int], *, log_prob: float, length_penalty: float, truncated: bool, totals: Sequence[float] = ()) -> Hypothesis:
@@ -88,13 +90,15 @@ def concatenated(parts: Sequence[Hypothesis], *, length_penalty: float) -> Hypot
     """One hypothesis out of those of consecutive parts; its length counts the EOS of each."""
     log_prob = sum(h.log_prob for h in parts)
     length = sum(len(h.ids) + 1 for h in parts)
+    coverage = sum(h.coverage for h in parts)
     return Hypothesis(
         [i for h in parts for i in h.ids],
         log_prob,
-        log_prob / length**length_penalty,
+        log_prob / length**length_penalty + coverage,
         any(h.truncated for h in parts),
         tokens=[one for h in parts for one in h.tokens],
         parts=[len(h.ids) for h in parts],
+        coverage=coverage,
     )
 
 

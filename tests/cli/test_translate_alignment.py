@@ -81,3 +81,35 @@ def test_only_jsonl_has_a_place_for_it(run: RunDir, name: str) -> None:
     done = mt("translate", "--model", run.path, "--alignment", "--format", name, stdin=TEXT)
     assert (done.code, done.out) == (2, b"")
     assert done.err == [f"--alignment needs --format jsonl: {name} has no place for it"]
+
+
+# ── the coverage penalty ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_coverage_penalty_is_told_and_counted(run: RunDir) -> None:
+    """Lines in parts too; a run may have it in its config."""
+    plain = records(run, "--n-best", "3")
+    ranked = records(run, "--n-best", "3", "--coverage-penalty", "0.5")
+    assert any(one["hypotheses"][:1] != other["hypotheses"][:1] for one, other in zip(plain, ranked, strict=True))
+    assert {one.get("coverage", 0) < 0 for record in ranked for one in record["hypotheses"]} == {True, False}
+    for record in ranked:
+        scores = [one["score"] for one in record["hypotheses"]]
+        assert scores == sorted(scores, reverse=True)
+        for one in record["hypotheses"]:
+            assert one["score"] == pytest.approx(one["log_prob"] / len(one["token_log_probs"]) + one.get("coverage", 0))
+    assert records(run, "--n-best", "3", "--coverage-penalty", "0") == plain
+    assert not any("coverage" in one for record in plain for one in record["hypotheses"])
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("--greedy --coverage-penalty 0.2", "coverage-penalty 0.2 ranks what a beam finished: give a beam of 2 or more"),
+        ("--sample --coverage-penalty 0.2", "--coverage-penalty 0.2 ranks what a beam finished, and samples are not ranked: leave out one"),
+        ("--coverage-penalty nan", "coverage-penalty nan: give a number from 0 (none) to 10"),
+    ],
+)
+def test_a_coverage_penalty_that_cannot_be_met_is_one_line(run: RunDir, words: str, message: str) -> None:
+    done = mt("translate", "--model", run.path, *words.split(), stdin=TEXT)
+    assert (done.code, done.out) == (2, b"")
+    assert [line.removeprefix("mt: ") for line in done.err] == [message]

@@ -28,6 +28,10 @@ from mt.config.schema import DecodeConfig, ModelConfig
         ),
         ("decode: {beam: 1, patience: 2}", "decode.patience: patience needs a beam; set decode.beam to 2 or more, or leave patience out"),
         (
+            "decode: {beam: 1, coverage_penalty: 0.2}",
+            "decode.coverage_penalty: it ranks what a beam finished; set decode.beam to 2 or more, or leave it out",
+        ),
+        (
             "train: {schedule: {kind: cosine}}",
             "train.schedule.kind: cosine falls until the end, so the end must be known; set train.max_updates or train.max_epochs",
         ),
