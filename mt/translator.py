@@ -21,8 +21,8 @@ from mt.decode.links import Alignment, Units, alignments, given_of
 from mt.decode.mbr import by_utility
 from mt.decode.parts import Part, batches_of, spaced, split
 from mt.decode.spelling import Speller
-from mt.decode.step import Hypothesis, concatenated
-from mt.decode.translation import Translation, flags_on
+from mt.decode.step import Hypothesis
+from mt.decode.translation import Following, Translation, flags_on, whole_lines
 from mt.decode.windows import windows
 from mt.errors import DecodeError, RunError
 from mt.formats.pairs import one_line
@@ -59,6 +59,7 @@ class Job(NamedTuple):
     """Rows × longest source of a batch."""
     seed: int
     align: bool
+    alternatives: int
 
 
 class Translator:
@@ -164,15 +165,17 @@ class Translator:
         prefixes: Iterable[str] | None = None,
         required: Iterable[Sequence[str]] | None = None,
         align: bool = False,
+        alternatives: int = 0,
         batch_tokens: int | None = None,
         seed: int = 1,
     ) -> list[Translation]:
         """One translation a line, in order.
 
         The run's config decides how to search; `beam` changes the width alone, `settings` everything. `control` says what all translations
-        are to obey, `prefixes` how each begins and `required` what each says: one for each line. `align` asks for the links between words.
-        `batch_tokens` (rows × longest source) is for speed and memory, `seed` for sampling. A model of several target languages has to be
-        told which: `to`. Raises DecodeError for settings that cannot be met, and for a language the model does not know.
+        are to obey, `prefixes` how each begins and `required` what each says: one for each line. `align` asks for the links between words,
+        `alternatives` for so many hypotheses that differ in the piece after the prefix, most probable piece first. `batch_tokens` (rows ×
+        longest source) is for speed and memory, `seed` for sampling. A model of several target languages has to be told which: `to`.
+        Raises DecodeError for settings that cannot be met, and for a language the model does not know.
         """
         return list(
             self.stream(
@@ -184,6 +187,7 @@ class Translator:
                 prefixes=prefixes,
                 required=required,
                 align=align,
+                alternatives=alternatives,
                 batch_tokens=batch_tokens,
                 seed=seed,
             )
@@ -200,6 +204,7 @@ class Translator:
         prefixes: Iterable[str] | None = None,
         required: Iterable[Sequence[str]] | None = None,
         align: bool = False,
+        alternatives: int = 0,
         batch_tokens: int | None = None,
         seed: int = 1,
         window: int = WINDOW,
@@ -220,10 +225,12 @@ class Translator:
         budget = batch_tokens or self.config.decode.batch_tokens
         if budget > MAX_BATCH_TOKENS:
             raise DecodeError(f"batch-tokens {budget}: give a number from 1 to {MAX_BATCH_TOKENS}")
-        budget = max(1, budget * WIDE // max(search.rows, WIDE))
+        if alternatives and search.mbr:
+            raise DecodeError("alternatives are told apart by what comes next, and MBR chooses among them: leave out one")
+        budget = max(1, budget * WIDE // max(search.rows * max(1, alternatives), WIDE))
         speller = Speller(control, self.tokenizers, spaced=spaced(target.lang))
         wishes = Wishes(prefixes, required)
-        job = Job(search, speller, target, budget, seed, align)
+        job = Job(search, speller, target, budget, seed, align, alternatives)
         for chunk in windows(lines, window, paused):
             yield from self._window(chunk, wishes.of(chunk), job, first_line=first_line, done=done)
             first_line += len(chunk)
@@ -232,7 +239,7 @@ class Translator:
     def _window(
         self, lines: Sequence[str], wishes: Sequence[Wish], job: Job, *, first_line: int, done: Callable[[int], object]
     ) -> Iterator[Translation]:
-        search, speller, target = job.search, job.speller, job.target
+        search, speller, target, tgt = job.search, job.speller, job.target, self.tokenizers.tgt
         ids_of_lines = self.encoded(lines)
         parts = [
             Part(number, place, ids, own)
@@ -247,12 +254,17 @@ class Translator:
             # A part's seed is that of its line and of its place there: nothing sampled depends on batches or windows.
             seeds = [(job.seed << 64) + (first_line + part.line << 32) + part.place for part in batch]
             sources = [target.prefix + part.ids for part in batch]
-            hypotheses = self.engine.search(sources, search, limits=limits, seeds=seeds, orders=orders)
+            if job.alternatives:
+                most = [job.alternatives if part.place == 0 else 0 for part in batch]
+                hypotheses = self.engine.alternatives(sources, search, most, limits=limits, seeds=seeds, orders=orders)
+            else:
+                hypotheses = self.engine.search(sources, search, limits=limits, seeds=seeds, orders=orders)
             found |= {(part.line, part.place): best for part, best in zip(batch, hypotheses, strict=True)}
             done(sum(part.place == 0 for part in batch))
         chosen = []
         for number, own in enumerate(ids_of_lines):
-            whole = self.joined([found[number, place] for place in range(len(own))], lang=target.lang, length_penalty=search.length_penalty)
+            ranks = [found[number, place] for place in range(len(own))]
+            whole = whole_lines(ranks, tgt, lang=target.lang, length_penalty=search.length_penalty, ranked=not job.alternatives)
             chosen.append(by_utility(whole, search.mbr, lang=target.lang, sampled=isinstance(search, Sampling)))
         aligned = self.aligned(ids_of_lines, [whole for whole, _ in chosen], job) if job.align else [[]] * len(lines)
         for line, wish, own, (whole, utilities), links in zip(lines, wishes, ids_of_lines, chosen, aligned, strict=True):
@@ -261,7 +273,9 @@ class Translator:
             met = speller.obeyed(text, wish) and all(honoured for _, honoured in terms)
             unknown = sum(ids.count(self.tokenizers.src.unk) for ids in own)
             flags = flags_on(line, whole, parts=len(own), unknown=unknown, unmet=not met)
-            yield Translation(line, whole, flags, unknown, terms, utilities, links)
+            place = len(speller.prefix(wish.prefix))
+            begun = [Following.of(one, place, tgt) for _, one in whole] if job.alternatives else []
+            yield Translation(line, whole, flags, unknown, terms, utilities, links, begun)
 
     def aligned(
         self, ids_of_lines: Sequence[list[list[int]]], found: Sequence[list[tuple[str, Hypothesis]]], job: Job
@@ -299,16 +313,6 @@ class Translator:
         """Longest output for a source, EOS counted."""
         cfg = self.config.decode
         return int(cfg.max_length_factor * len(ids)) + cfg.max_length_extra
-
-    def joined(self, parts: Sequence[list[Hypothesis]], *, lang: str | None, length_penalty: float) -> list[tuple[str, Hypothesis]]:
-        """Hypotheses of a line, best first, with their texts: the n-th is made of the n-th of each part (or its last, if it has fewer)."""
-        glue = " " if spaced(lang) else ""
-        found = []
-        for rank in range(max(map(len, parts), default=0)):
-            chosen = [hypotheses[min(rank, len(hypotheses) - 1)] for hypotheses in parts]
-            text = one_line(glue.join(self.tokenizers.tgt.decode(h.ids) for h in chosen))
-            found.append((text, chosen[0] if len(chosen) == 1 else concatenated(chosen, length_penalty=length_penalty)))
-        return sorted(found, key=lambda one: -one[1].score)
 
 
 def load_tokenizers(run: RunDir, *, joint: bool) -> Tokenizers:

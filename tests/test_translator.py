@@ -19,7 +19,7 @@ from mt.config.schema import DecodeConfig, Langs, TokenizerConfig
 from mt.decode.engine import Beam, Sampling
 from mt.decode.parts import best_cut, split
 from mt.decode.step import Hypothesis
-from mt.decode.translation import Translation
+from mt.decode.translation import Translation, whole_lines
 from mt.errors import ConfigError, DecodeError, MTError, RunError
 from mt.model import device as hardware
 from mt.rundir import RunDir
@@ -319,19 +319,24 @@ def test_parts_are_joined_as_the_language_joins_sentences(translator: Translator
     other = Translator(translator.model, translator.tokenizers, config=config, device=torch.device("cpu"))
     first, second = (translator.tokenizers.tgt.encode(word) for word in ("dirkan", "pallen"))
     parts = [[Hypothesis(ids, -1.0, -0.5, False)] for ids in (first, second)]
-    assert [text for text, _ in other.joined(parts, lang=other.target().lang, length_penalty=1.0)] == [f"dirkan{glue}pallen"]
+    assert [text for text, _ in whole_lines(parts, other.tokenizers.tgt, lang=other.target().lang, length_penalty=1.0)] == [
+        f"dirkan{glue}pallen"
+    ]
 
 
 def test_hypotheses_of_parts_are_put_together_rank_by_rank(translator: Translator) -> None:
     """A part with fewer lends its last."""
     parts = [[hypothesis(9, 1, -1.0), hypothesis(8, 1, -2.0)], [hypothesis(7, 1, -3.0)]]
-    assert [(h.ids, h.score) for _, h in translator.joined(parts, lang="de", length_penalty=0.0)] == [([9, 7], -4.0), ([8, 7], -5.0)]
+    assert [(h.ids, h.score) for _, h in whole_lines(parts, translator.tokenizers.tgt, lang="de", length_penalty=0.0)] == [
+        ([9, 7], -4.0),
+        ([8, 7], -5.0),
+    ]
 
 
 def test_the_best_whole_need_not_be_made_of_the_best_parts(translator: Translator) -> None:
     parts = [[hypothesis(9, 1, -1.0), hypothesis(8, 9, -6.0)], [hypothesis(7, 9, -9.0), hypothesis(6, 0, -1.0)]]
     assert all(best.score > second.score for best, second in parts)
-    (_, first), (_, second) = translator.joined(parts, lang="de", length_penalty=1.0)
+    (_, first), (_, second) = whole_lines(parts, translator.tokenizers.tgt, lang="de", length_penalty=1.0)
     assert (first.score, second.score) == pytest.approx((-7 / 11, -10 / 12))
     assert first.ids == [8] * 9
 

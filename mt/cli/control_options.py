@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from mt.config.stage import MAX_BEAM
 from mt.decode.control import Control
 from mt.decode.glossary import Glossary, Term
 from mt.errors import DataError, DecodeError, MTError
@@ -36,6 +37,12 @@ RequireFile = Annotated[
 GlossaryFile = Annotated[
     Path | None,
     typer.Option("--glossary", readable=False, metavar="FILE", help="Source term TAB target term, one a line; # begins a comment."),
+]
+Alternatives = Annotated[
+    int | None,
+    typer.Option(
+        min=1, max=MAX_BEAM, metavar="K", help="So many translations a line, which differ in the piece after the prefix (--prefix-file)."
+    ),
 ]
 
 SHOWN = 5
@@ -78,6 +85,13 @@ def asked(
         raise MTError(f"--{error}") from None
     phrases = (line.split("\t") for line in begun(require)) if require else None
     return Asked(control, begun(prefix_file) if prefix_file else None, phrases)
+
+
+def refuse_choosing(alternatives: int | None, others: Mapping[str, int | None]) -> None:
+    """Raise MTError, in one line, where alternatives and something else (by name) would choose what is given."""
+    for name, value in others.items():
+        if alternatives and value:
+            raise MTError(f"--alternatives {alternatives} and {name} {value}: each says which translations are given; leave out one")
 
 
 def begun(path: Path) -> Iterator[str]:

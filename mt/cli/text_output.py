@@ -32,10 +32,11 @@ class Format(StrEnum):
     tsv = "tsv"
 
 
-def refuse_format(output_format: Format, *, n_best: int | None, alignment: bool) -> None:
+def refuse_format(output_format: Format, *, n_best: int | None, alternatives: int | None, alignment: bool) -> None:
     """Raise MTError, in one line, for what the format has no place for."""
-    if n_best and n_best > 1 and output_format is Format.text:
-        raise MTError(f"--n-best {n_best} needs --format jsonl or tsv: plain text is one translation a line")
+    for name, value in ("--n-best", n_best), ("--alternatives", alternatives):
+        if value and value > 1 and output_format is Format.text:
+            raise MTError(f"{name} {value} needs --format jsonl or tsv: plain text is one translation a line")
     if alignment and output_format is not Format.jsonl:
         raise MTError(f"--alignment needs --format jsonl: {output_format} has no place for it")
 
@@ -69,6 +70,8 @@ def written(translation: Translation, number: int, output_format: Format) -> str
             for one, alignment in zip(hypotheses, translation.alignments, strict=False):  # there are none without --alignment
                 record["source_units"] = alignment.source
                 one |= {"alignment": str(alignment), "units": alignment.target}
+            for one, following in zip(hypotheses, translation.following, strict=False):  # there are none without --alternatives
+                one |= {"next": following.piece, "next_probability": following.probability}
             record |= {"hypotheses": hypotheses, "flags": translation.flags}
             return json.dumps(record, ensure_ascii=False) + "\n"
 

@@ -12,7 +12,18 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from mt.clean.flags import Flag
-from mt.cli.control_options import BanFile, GlossaryFile, MinLength, NoRepeat, Penalty, PrefixFile, RequireFile, asked
+from mt.cli.control_options import (
+    Alternatives,
+    BanFile,
+    GlossaryFile,
+    MinLength,
+    NoRepeat,
+    Penalty,
+    PrefixFile,
+    RequireFile,
+    asked,
+    refuse_choosing,
+)
 from mt.cli.documents import InputFormat, document_kind, fill_in
 from mt.cli.model_options import (
     BatchTokens,
@@ -75,6 +86,7 @@ def translate(
         int | None, typer.Option(min=2, metavar="N", help="Of N samples (--sample), or the N best of a beam, the one nearest to all.")
     ] = None,
     mbr_utility: Annotated[Literal["chrf", "bleu"] | None, typer.Option(help="Near by which score.  [default: chrf]")] = None,
+    alternatives: Alternatives = None,
     min_length: MinLength = 0,
     no_repeat_ngram: NoRepeat = 0,
     repetition_penalty: Penalty = 1.0,
@@ -118,11 +130,13 @@ def translate(
     alarm = Alarm(fail_on or [])
     sampling = {"--temperature": temperature, "--top-k": top_k, "--top-p": top_p, "--seed": seed}
     refuse_contradictions(beam=beam, greedy=greedy, sample=sample, sampling=sampling, mbr=mbr, utility=mbr_utility)
+    refuse_choosing(alternatives, {"--n-best": n_best if n_best and n_best > 1 else None, "--mbr": mbr})
     if length_penalty is not None and not 0 <= length_penalty <= MAX_LENGTH_PENALTY:  # NaN is refused too, which typer's bounds let through
         raise MTError(f"--length-penalty {length_penalty:g}: should be from 0 to {MAX_LENGTH_PENALTY}")
     text_only = {"--n-best": n_best if n_best and n_best > 1 else None, "--format": output_format if output_format != Format.text else None}
+    text_only["--alternatives"] = alternatives
     kind = document_kind(input_format, input_file, output_file, text_only=text_only, retranslate=retranslate)
-    refuse_format(output_format, n_best=n_best, alignment=alignment)
+    refuse_format(output_format, n_best=n_best, alternatives=alternatives, alignment=alignment)
     beside = [path for path in (prefix_file, ban, require, glossary) if path]
     refuse_same(output_file, input_file, *beside, *entries(model))
     wishes = asked(
@@ -169,6 +183,7 @@ def translate(
             prefixes=wishes.prefixes,
             required=wishes.required,
             align=alignment,
+            alternatives=alternatives or 0,
             batch_tokens=batch_tokens,
             seed=1 if seed is None else seed,
             window=1 if talking else WINDOW,
@@ -185,7 +200,7 @@ def translate(
             asked_for = {"--to": to, "--seed": seed, "--ensemble": str(translator.engine.mix)}
             asked_for |= {"control": str(replace(wishes.control, banned=(), glossary=None))}
             asked_for |= {f"--{path.name}": sha256(path) for path in (ban, glossary) if path}
-            asked_for |= {"--alignment": True} if alignment else {}
+            asked_for |= {name: value for name, value in (("--alignment", alignment), ("--alternatives", alternatives)) if value}
             asked_for |= {"data.max_pieces": translator.config.data.max_pieces, "decode": str(translator.config.decode)}
             resumed(input_file, output_file, search, warned, output_format, about={"model": about, "search": str(settings), **asked_for})
         else:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -12,6 +13,7 @@ from torch import Tensor
 from mt.config.schema import MAX_COVERAGE_PENALTY, DecodeConfig
 from mt.config.stage import MAX_BEAM
 from mt.data.batches import padded
+from mt.decode.alternatives import branched, next_ids
 from mt.decode.attended import attended
 from mt.decode.beam import beam_search, hypotheses_wanted
 from mt.decode.coverage import reranked
@@ -161,6 +163,50 @@ class Engine:
         with enough_memory(len(sources)):
             return self._search(sources, settings, limits=limits, seeds=seeds, orders=orders)
 
+    @torch.inference_mode()
+    def alternatives(
+        self,
+        sources: Sequence[Sequence[int]],
+        settings: Beam | Sampling,
+        most: Sequence[int],
+        *,
+        limits: Sequence[int],
+        seeds: Sequence[int] = (),
+        orders: Orders = NO_ORDERS,
+    ) -> list[list[Hypothesis]]:
+        """For each source so many hypotheses, each beginning with another of the most probable ids after the prefix, in the order of these.
+
+        Each is the best of a search that has this id forced; where none is asked for (0), the best without. All else is as in `search`.
+        """
+        prefixes = orders.prefixes or [()] * len(sources)
+        with enough_memory(len(sources)):
+            step, state = self._start(sources, 1, limits=limits, orders=orders)
+            ids = next_ids(step, state, prefixes, bos=self.tokenizers.tgt.bos, k=max(1, *most))
+        following: list[list[list[int]]] = [[[i] for i in own[:k]] if k else [[]] for own, k in zip(ids, most, strict=True)]
+        rows = [place for place, many in enumerate(following) for _ in many]
+        forced = branched(orders, following)
+        found = iter(
+            self.search(
+                [sources[place] for place in rows],
+                replace(settings, n_best=1),
+                limits=[max(limits[place], forced.least(row)) for row, place in enumerate(rows)],
+                seeds=[seeds[place] for place in rows] if seeds else (),
+                orders=forced,
+            )
+        )
+        return [[best for _ in many for best in next(found)] for many in following]
+
+    def _start(self, sources: Sequence[Sequence[int]], samples: int, *, limits: Sequence[int], orders: Orders) -> tuple[Step[Any], Any]:
+        """The step of a search, and the state in which it begins; several samples of a source are sentences of their own."""
+        src, tgt = self.tokenizers
+        steps = [ModelStep(model, self.device) for model in self.models]
+        begun = tuple(one.start([[*ids, src.eos] for ids in sources], pad=src.pad) for one in steps)
+        if samples > 1:
+            rows_R = torch.arange(len(sources), device=self.device).repeat_interleave(samples)
+            begun = tuple(one.reorder(state, rows_R) for one, state in zip(steps, begun, strict=True))
+        never = Suppress(Ensemble(steps, self.mix), (tgt.pad, tgt.bos, tgt.unk, *tgt.prefixes))
+        return constrained(never, begun, orders, eos=tgt.eos, limits=limits)
+
     def _search(
         self,
         sources: Sequence[Sequence[int]],
@@ -170,16 +216,12 @@ class Engine:
         seeds: Sequence[int | str],
         orders: Orders,
     ) -> list[list[Hypothesis]]:
-        src, tgt = self.tokenizers
-        steps = [ModelStep(model, self.device) for model in self.models]
-        begun = tuple(one.start([[*ids, src.eos] for ids in sources], pad=src.pad) for one in steps)
+        tgt = self.tokenizers.tgt
         samples = settings.n_best if isinstance(settings, Sampling) else 1
-        if samples > 1:  # from here on each is a sentence of its own
-            rows_R = torch.arange(len(sources), device=self.device).repeat_interleave(samples)
-            begun = tuple(one.reorder(state, rows_R) for one, state in zip(steps, begun, strict=True))
+        if samples > 1:
             limits, seeds = [limit for limit in limits for _ in range(samples)], several(seeds, samples)
-        never = Suppress(Ensemble(steps, self.mix), (tgt.pad, tgt.bos, tgt.unk, *tgt.prefixes))
-        step, state = constrained(never, begun, orders, eos=tgt.eos, limits=limits)
+            orders = branched(orders, [[[]] * samples] * len(sources))
+        step, state = self._start(sources, samples, limits=limits, orders=orders)
         match settings:
             case Beam(width=1, length_penalty=alpha):
                 found = greedy_search(step, state, bos=tgt.bos, eos=tgt.eos, limits=limits, length_penalty=alpha)

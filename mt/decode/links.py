@@ -6,7 +6,8 @@ Legend: S source ids, T target ids, I ids of one side, U units.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import accumulate, islice
+from itertools import accumulate, groupby, islice
+from operator import itemgetter
 from typing import NamedTuple
 
 import torch
@@ -29,7 +30,8 @@ class Units(NamedTuple):
         """What stands between spaces."""
         starts = [place == 0 or piece.startswith(SPACE) for place, piece in enumerate(tokenizer.pieces(ids))]
         of_ids = [number - 1 for number in accumulate(starts)]
-        texts = [tokenizer.decode([i for i, own in zip(ids, of_ids, strict=True) if own == unit]) for unit in range(sum(starts))]
+        grouped = groupby(zip(of_ids, ids, strict=True), key=itemgetter(0))
+        texts = [tokenizer.decode([i for _, i in own]) for _, own in grouped]
         return cls(texts, of_ids)
 
     @classmethod

@@ -5,11 +5,29 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from mt.clean.flags import Flag, flags_of
 from mt.decode.glossary import Term
 from mt.decode.links import Alignment
-from mt.decode.step import Hypothesis
+from mt.decode.parts import spaced
+from mt.decode.step import Hypothesis, concatenated
+from mt.formats.pairs import one_line
+from mt.tokenizer.spm import Tokenizer
+
+
+class Following(NamedTuple):
+    """What comes after a prefix."""
+
+    piece: str
+    """As the tokenizer writes it; `</s>` is the end."""
+    probability: float
+
+    @classmethod
+    def of(cls, found: Hypothesis, place: int, tgt: Tokenizer) -> Following:
+        """What a hypothesis has at a place, which may be its end or that of its first part."""
+        own = found.ids[: found.parts[0]] if found.parts else found.ids
+        return cls(tgt.pieces([[*own, tgt.eos][place]])[0], math.exp(found.tokens[place]))
 
 
 @dataclass(frozen=True)
@@ -29,11 +47,29 @@ class Translation:
     """Expected score of each hypothesis, best first, where they were chosen by it (MBR)."""
     alignments: list[Alignment] = field(default_factory=list)
     """Which words of each hypothesis belong to which of the source, where it was asked for."""
+    following: list[Following] = field(default_factory=list)
+    """What each hypothesis has after the prefix, where alternatives were asked for."""
 
     @property
     def text(self) -> str:
         """The best translation; a blank line stays blank."""
         return self.hypotheses[0][0] if self.hypotheses else ""
+
+
+def whole_lines(
+    parts: Sequence[list[Hypothesis]], tgt: Tokenizer, *, lang: str | None, length_penalty: float, ranked: bool = True
+) -> list[tuple[str, Hypothesis]]:
+    """Hypotheses of a line with their texts: the n-th is made of the n-th of each part (or its last, if it has fewer).
+
+    Best first, or if they are not to be `ranked` in the order of those of the parts.
+    """
+    glue = " " if spaced(lang) else ""
+    found = []
+    for rank in range(max(map(len, parts), default=0)):
+        chosen = [hypotheses[min(rank, len(hypotheses) - 1)] for hypotheses in parts]
+        text = one_line(glue.join(tgt.decode(h.ids) for h in chosen))
+        found.append((text, chosen[0] if len(chosen) == 1 else concatenated(chosen, length_penalty=length_penalty)))
+    return sorted(found, key=lambda one: -one[1].score) if ranked else found
 
 
 def flags_on(line: str, whole: Sequence[tuple[str, Hypothesis]], *, parts: int, unknown: int, unmet: bool) -> list[str]:
