@@ -133,9 +133,14 @@ Search = Callable[[int], list[list[int]]]
 """From a width to the best ids for each part, in the order of the batches."""
 
 
+def limit_of(translator: Translator, batch: Sequence[Part]) -> int:
+    """The longest output of a batch, EOS counted: one for all of them, as CTranslate2 has it."""
+    return max(translator.limit(part.ids) for part in batch)
+
+
 def own_search(translator: Translator, batches: Batches) -> Search:
     """The searches of mt; a batch's ids are at hand."""
-    work = [([part.ids for part in batch], [translator.limit(part.ids) for part in batch]) for batch in batches]
+    work = [([part.ids for part in batch], [limit_of(translator, batch)] * len(batch)) for batch in batches]
     alpha = translator.config.decode.length_penalty
 
     def search(width: int) -> list[list[int]]:
@@ -154,7 +159,7 @@ def their_searches(translator: Translator, batches: Batches, args: argparse.Name
 
     src, tgt = translator.tokenizers
     ids_of = {piece: i for i, piece in enumerate(tgt.pieces(range(tgt.size)))}
-    work = [([src.pieces(part.ids) for part in batch], max(translator.limit(part.ids) for part in batch)) for batch in batches]
+    work = [([src.pieces(part.ids) for part in batch], limit_of(translator, batch) - 1) for batch in batches]  # less the end
     options = conventions(translator.tokenizers, translator.config)["translate_batch"] | {"num_hypotheses": 1, "patience": 1}
 
     def search_of(model: Any) -> Search:
