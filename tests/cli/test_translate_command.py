@@ -162,7 +162,7 @@ def test_a_terminal_is_answered_line_by_line(run: RunDir, translator: Translator
         return written(translation, *rest)
 
     typist = Typist()
-    monkeypatch.setattr("mt.cli.translate_command.written", watched)
+    monkeypatch.setattr("mt.cli.text_output.written", watched)
     done = mt("translate", "--model", run.path, typed=typist)
     assert done.lines == [one.text for one in translator.translate(typed)]
     assert seen == [1, 2, 3, 4]
