@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import torch
 
@@ -17,12 +17,13 @@ from mt.decode.attended import attended
 from mt.decode.control import NO_CONTROL, Control, Wish, Wishes
 from mt.decode.engine import Beam, Engine, Sampling
 from mt.decode.ensemble import Mix
+from mt.decode.job import Job, Target
 from mt.decode.links import Alignment, Units, alignments, given_of
 from mt.decode.mbr import by_utility
 from mt.decode.parts import Part, batches_of, spaced, split
 from mt.decode.spelling import Speller
 from mt.decode.step import Hypothesis
-from mt.decode.translation import Following, Translation, flags_on, whole_lines
+from mt.decode.translation import Following, Translation, flags_on, second_tries, whole_lines
 from mt.decode.windows import windows
 from mt.errors import DecodeError, RunError
 from mt.formats.pairs import one_line
@@ -38,28 +39,6 @@ WIDE = 10
 """With a wider beam, or more samples, batches are smaller: what takes memory are the rows of the decoder."""
 
 PRECISIONS: dict[Precision, torch.dtype] = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
-
-
-class Target(NamedTuple):
-    """Where a translation goes."""
-
-    lang: str | None
-    """The language, if it is known."""
-    prefix: list[int]
-    """Ids before the source: the tag, if the model has tags."""
-
-
-class Job(NamedTuple):
-    """What is the same for all lines."""
-
-    search: Beam | Sampling
-    speller: Speller
-    target: Target
-    budget: int
-    """Rows × longest source of a batch."""
-    seed: int
-    align: bool
-    alternatives: int
 
 
 class Translator:
@@ -228,16 +207,21 @@ class Translator:
         if alternatives and search.mbr:
             raise DecodeError("alternatives are told apart by what comes next, and MBR chooses among them: leave out one")
         budget = max(1, budget * WIDE // max(search.rows * max(1, alternatives), WIDE))
-        speller = Speller(control, self.tokenizers, spaced=spaced(target.lang))
+        control = control.of_run(protect=self.config.decode.protect, retry_loops=self.config.decode.retry_loops)
+        first, second = (
+            Job(search, Speller(one, self.tokenizers, spaced=spaced(target.lang)), target, budget, seed, align, alternatives)
+            for one in (control, control.second())
+        )
         wishes = Wishes(prefixes, required)
-        job = Job(search, speller, target, budget, seed, align, alternatives)
         for chunk in windows(lines, window, paused):
-            yield from self._window(chunk, wishes.of(chunk), job, first_line=first_line, done=done)
+            given = chunk, wishes.of(chunk), range(first_line, first_line + len(chunk))
+            found = self._window(*given, job=first, done=done)
+            yield from second_tries(found, partial(self._window, job=second, done=lambda _: None), given) if control.retry_loops else found
             first_line += len(chunk)
         wishes.end()
 
     def _window(
-        self, lines: Sequence[str], wishes: Sequence[Wish], job: Job, *, first_line: int, done: Callable[[int], object]
+        self, lines: Sequence[str], wishes: Sequence[Wish], numbers: Sequence[int], *, job: Job, done: Callable[[int], object]
     ) -> Iterator[Translation]:
         search, speller, target, tgt = job.search, job.speller, job.target, self.tokenizers.tgt
         ids_of_lines = self.encoded(lines)
@@ -252,7 +236,7 @@ class Translator:
             orders = speller.orders([part.wish for part in batch])
             limits = [max(self.limit(part.ids), orders.least(place)) for place, part in enumerate(batch)]
             # A part's seed is that of its line and of its place there: nothing sampled depends on batches or windows.
-            seeds = [(job.seed << 64) + (first_line + part.line << 32) + part.place for part in batch]
+            seeds = [(job.seed << 64) + (numbers[part.line] << 32) + part.place for part in batch]
             sources = [target.prefix + part.ids for part in batch]
             if job.alternatives:
                 most = [job.alternatives if part.place == 0 else 0 for part in batch]
@@ -271,11 +255,13 @@ class Translator:
             text = whole[0][0] if whole else ""
             terms = [(term, speller.says(text, term.target)) for term in speller.terms(line)]
             met = speller.obeyed(text, wish) and all(honoured for _, honoured in terms)
+            protected = speller.protected.judged(line, text)
+            lost = not all(kept for _, kept in protected)
             unknown = sum(ids.count(self.tokenizers.src.unk) for ids in own)
-            flags = flags_on(line, whole, parts=len(own), unknown=unknown, unmet=not met)
+            flags = flags_on(line, whole, parts=len(own), unknown=unknown, unmet=not met, lost=lost)
             place = len(speller.prefix(wish.prefix))
             begun = [Following.of(one, place, tgt) for _, one in whole] if job.alternatives else []
-            yield Translation(line, whole, flags, unknown, terms, utilities, links, begun)
+            yield Translation(line, whole, flags, unknown, terms, utilities, links, begun, protected)
 
     def aligned(
         self, ids_of_lines: Sequence[list[list[int]]], found: Sequence[list[tuple[str, Hypothesis]]], job: Job

@@ -21,6 +21,8 @@ class Flag(StrEnum):
     """The length limit ended it."""
     UNMET = "unmet"
     """It lacks something that was required."""
+    LOST = "lost"
+    """It lacks something that is protected in the source."""
     EMPTY = "empty"
     """There is nothing, of a line that is not blank."""
     COPIED = "copied"
@@ -35,7 +37,9 @@ class Flag(StrEnum):
     """The model gave its tokens less than `LEAST_CONFIDENCE`."""
 
 
-def flags_of(source: str, text: str, *, confidence: float, split: bool, truncated: bool, unmet: bool, unknown: bool) -> list[Flag]:
+def flags_of(
+    source: str, text: str, *, confidence: float, split: bool, truncated: bool, unmet: bool, lost: bool, unknown: bool
+) -> list[Flag]:
     """What holds of a translation of a line that is not blank, in the order of `Flag`; of an empty one nothing is said of its text."""
     from mt.clean.traits import repeated_share  # not for those who need a name or a threshold, as `mt --help` does
 
@@ -44,6 +48,7 @@ def flags_of(source: str, text: str, *, confidence: float, split: bool, truncate
         Flag.SPLIT: split,
         Flag.TRUNCATED: truncated,
         Flag.UNMET: unmet,
+        Flag.LOST: lost,
         Flag.EMPTY: not there,
         Flag.COPIED: there and is_copied(source, text),
         Flag.LOOP: repeated_share(text) > MAX_REPEATS,

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from mt.clean.flags import Flag
+from mt.config.protection import KINDS
 from mt.config.stage import MAX_BEAM
 from mt.decode.control import Control
 from mt.decode.glossary import Glossary, Term
 from mt.errors import DataError, DecodeError, MTError
 from mt.files import read_lines
+from mt.formats.placeholders import Protected
 
 if TYPE_CHECKING:
+    from mt.config.schema import DecodeConfig
     from mt.decode.translation import Translation
     from mt.formats.exchange import Kind
 
@@ -45,8 +50,22 @@ Alternatives = Annotated[
     ),
 ]
 
+Protect = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME|REGEX",
+        help=f"What translations have to keep as it is: {', '.join(KINDS)}, or a regular expression; none: nothing.  [default: the run's]",
+    ),
+]
+RetryLoops = Annotated[
+    bool | None,
+    typer.Option("--retry-loops/--no-retry-loops", help="Try translations that repeat themselves again.  [default: the run's]"),
+]
+
 SHOWN = 5
-"""Missed terms that are named."""
+"""Of what is missed, so many are named."""
+LONG = 60
+"""Characters of a source line that name it."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +75,13 @@ class Asked:
     control: Control
     prefixes: Iterable[str] | None
     required: Iterable[list[str]] | None
+
+    def of_run(self, decode: DecodeConfig, *, fail_on: Collection[Flag]) -> Control:
+        """With what is left open as a run has it. Raises MTError, in one line, where nothing is protected that might be lost."""
+        control = self.control.of_run(protect=decode.protect, retry_loops=decode.retry_loops)
+        if Flag.LOST in fail_on and not protects(control):
+            raise MTError("--fail-on lost goes with --protect, which says what is not to be lost: add it")
+        return control
 
 
 def asked(
@@ -67,6 +93,8 @@ def asked(
     glossary: Path | None,
     prefix_file: Path | None,
     require: Path | None,
+    protect: list[str] | None,
+    retry_loops: bool | None,
     kind: Kind | None,
 ) -> Asked:
     """What the options ask of the translations of a text, or of a document of some kind. Raises MTError, in one line."""
@@ -80,6 +108,8 @@ def asked(
             repetition_penalty=repetition_penalty,
             banned=[line.strip() for line in read_lines(ban) if line.strip()] if ban else (),
             glossary=Glossary(terms(glossary)) if glossary else None,
+            protect=Protected(tuple(protect) if protect != ["none"] else ()) if protect else None,
+            retry_loops=retry_loops,
         )
     except DecodeError as error:
         raise MTError(f"--{error}") from None
@@ -115,18 +145,46 @@ def terms(path: Path) -> Iterator[Term]:
         yield Term(source, targets[0])
 
 
-def with_report(translations: Iterable[Translation]) -> Iterator[Translation]:
-    """The same translations; after the last, how many terms of the glossary were honoured, and which were missed, goes to stderr."""
-    honoured = 0
-    missed: dict[Term, int] = {}
+def protects(control: Control) -> bool:
+    """Whether there is anything that a translation must not lose."""
+    return bool(control.protect and control.protect.patterns)
+
+
+@dataclass
+class Tally:
+    """How often something held, and what did not."""
+
+    called: str
+    holds: str
+    fails: str
+    held: int = 0
+    missed: Counter[str] = field(default_factory=Counter)
+
+    def add(self, what: str, holds: bool) -> None:
+        """One of them."""
+        self.held += holds
+        self.missed[what] += not holds
+
+    def __str__(self) -> str:
+        counts = f"{self.called}: {self.held} {self.holds}, {self.missed.total()} {self.fails}"
+        named = [f"{what} ({count} times)" if count > 1 else what for what, count in self.missed.items() if count]
+        return counts + (f": {'; '.join(named[:SHOWN])}" if named else "") + ("; …" if len(named) > SHOWN else "")
+
+
+def with_report(translations: Iterable[Translation], control: Control) -> Iterator[Translation]:
+    """The same translations; after the last, what became of the glossary, of what is protected and of loops goes to stderr."""
+    terms = Tally("glossary", "honoured", "missed")
+    spans = Tally("protected", "kept", "lost")
+    loops = Tally("second tries", "without a loop", "no better")
     for translation in translations:
         for term, holds in translation.terms:
-            honoured += holds
-            if not holds:
-                missed[term] = missed.get(term, 0) + 1
+            terms.add(f"{term.source} → {term.target}", holds)
+        for span, kept in translation.protected:
+            spans.add(span, kept)
+        if translation.retried:
+            loops.add(translation.source[:LONG], "loop" not in translation.flags)
         yield translation
-    report = f"glossary: {honoured} honoured, {sum(missed.values())} missed"
-    if missed:
-        named = [f"{term.source} → {term.target}" + (f" ({count} times)" if count > 1 else "") for term, count in missed.items()]
-        report += ": " + "; ".join(named[:SHOWN]) + ("; …" if len(named) > SHOWN else "")
-    print(report, file=sys.stderr)
+    asked_for = (control.glossary, terms), (protects(control), spans), (control.retry_loops, loops)
+    for wanted, tally in asked_for:
+        if wanted:
+            print(tally, file=sys.stderr)

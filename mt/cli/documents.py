@@ -73,8 +73,12 @@ def fill_in(
     tgt: str | None,
     retranslate: bool,
     as_table: bool,
+    protected: bool,
 ) -> None:
-    """Translate what has no translation, and write the document, or a table of its units. What was done is said on stderr."""
+    """Translate what has no translation, and write the document, or a table of its units. What was done is said on stderr.
+
+    What translations lost of placeholders and tags, too, unless the translations know what is `protected`, and tell it themselves.
+    """
     from mt.formats.exchange import table, translated
     from mt.formats.pairs import counted
     from mt.formats.placeholders import lost
@@ -94,7 +98,7 @@ def fill_in(
     def tallied(units: Iterator[Unit]) -> Iterator[Unit]:
         for unit in units:
             counts.update(units=1, new=int(unit.filled), old=int(not unit.wanted and unit.target != ""))
-            if unit.filled and (missing := lost(unit.source, unit.target)):
+            if unit.filled and not protected and (missing := lost(unit.source, unit.target)):
                 incomplete.append(f"{unit.origin} ({' '.join(missing)})")
             yield unit
 

@@ -10,6 +10,7 @@ import typer
 
 from mt.clean.flags import Flag
 from mt.cli.control_options import with_report
+from mt.decode.control import NO_CONTROL, Control
 
 if TYPE_CHECKING:
     from mt.decode.translation import Translation
@@ -40,31 +41,27 @@ class Alarm:
 
 
 def with_warnings(
-    translations: Iterable[Translation], *, most: int, alarm: Alarm, places: Iterator[int | str], glossary: bool = False
+    translations: Iterable[Translation], *, most: int, alarm: Alarm, places: Iterator[int | str], control: Control = NO_CONTROL
 ) -> Iterator[Translation]:
     """The same translations; after the last, what users should know about them goes to stderr, with the places: lines or origins."""
-    split: list[int | str] = []
-    truncated: list[int | str] = []
-    unmet: list[int | str] = []
+    told = {
+        "split": f"longer than {most} pieces (data.max_pieces), translated in parts",
+        "truncated": "the translation was ended by the length limit (decode.max_length_factor)",
+        "unmet": "the translation lacks something that it was to have (--prefix-file, --require, --glossary)",
+        "lost": "the translation lost something of its source that is protected (--protect)",
+    }
+    seen: dict[str, list[int | str]] = {flag: [] for flag in told}
     unknown: dict[int | str, int] = {}
-    reported = with_report(translations) if glossary else translations
-    for translation, place in zip(reported, places, strict=False):  # there are always more places
-        if "split" in translation.flags:
-            split.append(place)
-        if "truncated" in translation.flags:
-            truncated.append(place)
-        if "unmet" in translation.flags:
-            unmet.append(place)
+    for translation, place in zip(with_report(translations, control), places, strict=False):  # there are always more places
+        for flag in seen.keys() & translation.flags:
+            seen[flag].append(place)
         if translation.unknown:
             unknown[place] = unknown.get(place, 0) + translation.unknown
         alarm.see(translation, place)
         yield translation
-    if split:
-        warn(f"{named(split)}: longer than {most} pieces (data.max_pieces), translated in parts")
-    if truncated:
-        warn(f"{named(truncated)}: the translation was ended by the length limit (decode.max_length_factor)")
-    if unmet:
-        warn(f"{named(unmet)}: the translation lacks something that it was to have (--prefix-file, --require, --glossary)")
+    for flag, text in told.items():
+        if seen[flag]:
+            warn(f"{named(seen[flag])}: {text}")
     if unknown:
         lines = f"{len(unknown)} line{'' if len(unknown) == 1 else 's'}"
         warn(f"{sum(unknown.values())} unknown in {lines}: characters that the tokenizer has no piece for ({named(list(unknown))})")

@@ -20,8 +20,11 @@ from mt.cli.control_options import (
     NoRepeat,
     Penalty,
     PrefixFile,
+    Protect,
     RequireFile,
+    RetryLoops,
     asked,
+    protects,
     refuse_choosing,
 )
 from mt.cli.documents import InputFormat, document_kind, fill_in
@@ -94,6 +97,8 @@ def translate(
     ban: BanFile = None,
     require: RequireFile = None,
     glossary: GlossaryFile = None,
+    protect: Protect = None,
+    retry_loops: RetryLoops = None,
     batch_tokens: BatchTokens = None,
     output_format: Annotated[Format, typer.Option("--format", help="text; jsonl with scores; tsv: line, score, text.")] = Format.text,
     alignment: Annotated[bool, typer.Option("--alignment", help="With jsonl: which words belong to which, as in 0-0 2-1.")] = False,
@@ -129,10 +134,8 @@ def translate(
         raise MTError(f"{context.args[0]}: a file goes behind its option: --input {context.args[0]}")
     alarm = Alarm(fail_on or [])
     sampling = {"--temperature": temperature, "--top-k": top_k, "--top-p": top_p, "--seed": seed}
-    refuse_contradictions(beam=beam, greedy=greedy, sample=sample, sampling=sampling, mbr=mbr, utility=mbr_utility)
+    refuse_contradictions(beam=beam, greedy=greedy, sample=sample, sampling=sampling, mbr=mbr, utility=mbr_utility, alpha=length_penalty)
     refuse_choosing(alternatives, {"--n-best": n_best if n_best and n_best > 1 else None, "--mbr": mbr})
-    if length_penalty is not None and not 0 <= length_penalty <= MAX_LENGTH_PENALTY:  # NaN is refused too, which typer's bounds let through
-        raise MTError(f"--length-penalty {length_penalty:g}: should be from 0 to {MAX_LENGTH_PENALTY}")
     text_only = {"--n-best": n_best if n_best and n_best > 1 else None, "--format": output_format if output_format != Format.text else None}
     text_only["--alternatives"] = alternatives
     kind = document_kind(input_format, input_file, output_file, text_only=text_only, retranslate=retranslate)
@@ -147,6 +150,8 @@ def translate(
         glossary=glossary,
         prefix_file=prefix_file,
         require=require,
+        protect=protect,
+        retry_loops=retry_loops,
         kind=kind,
     )
     if resume_output:
@@ -165,6 +170,7 @@ def translate(
             model, how=ensemble, shares=ensemble_weights, checkpoint=checkpoint, device=device, precision=precision, weights=weights
         )
         tgt = translator.target(to).lang
+        control = wishes.of_run(translator.config.decode, fail_on=fail_on or ())
         settings = search_settings(
             translator.config.decode,
             width=1 if greedy else beam,
@@ -179,7 +185,7 @@ def translate(
             translator.stream,
             to=to,
             settings=settings,
-            control=wishes.control,
+            control=control,
             prefixes=wishes.prefixes,
             required=wishes.required,
             align=alignment,
@@ -188,17 +194,18 @@ def translate(
             seed=1 if seed is None else seed,
             window=1 if talking else WINDOW,
         )
-        warned = partial(with_warnings, most=translator.config.data.max_pieces, alarm=alarm, glossary=glossary is not None)
+        warned = partial(with_warnings, most=translator.config.data.max_pieces, alarm=alarm, control=control)
         if document:
             as_table = kind_of(output_file) is Kind.tsv
             known = sources(translator.config, to=tgt)
-            fill_in(document, file, search, warned, sources=known, tgt=tgt, retranslate=retranslate, as_table=as_table)
+            how = {"retranslate": retranslate, "as_table": as_table, "protected": protects(control)}
+            fill_in(document, file, search, warned, sources=known, tgt=tgt, **how)
         elif resume_output:
             from mt.synthesize.produce import told_apart
 
             about = [told_apart(run, checkpoint, precision=translator.precision, weights=weights) for run in model]
             asked_for = {"--to": to, "--seed": seed, "--ensemble": str(translator.engine.mix)}
-            asked_for |= {"control": str(replace(wishes.control, banned=(), glossary=None))}
+            asked_for |= {"control": str(replace(control, banned=(), glossary=None))}
             asked_for |= {f"--{path.name}": sha256(path) for path in (ban, glossary) if path}
             asked_for |= {name: value for name, value in (("--alignment", alignment), ("--alternatives", alternatives)) if value}
             asked_for |= {"data.max_pieces": translator.config.data.max_pieces, "decode": str(translator.config.decode)}
@@ -219,9 +226,12 @@ def refuse_contradictions(
     sampling: dict[str, float | int | None],
     mbr: int | None = None,
     utility: str | None = None,
+    alpha: float | None = None,
 ) -> None:
     """Raise MTError, in one line, for options that do not make sense together."""
     given = [name for name, value in sampling.items() if value is not None]
+    if alpha is not None and not 0 <= alpha <= MAX_LENGTH_PENALTY:  # NaN is refused too, which typer's bounds let through
+        raise MTError(f"--length-penalty {alpha:g}: should be from 0 to {MAX_LENGTH_PENALTY}")
     if greedy and beam not in (None, 1):
         raise MTError(f"--greedy and --beam {beam}: give one of the two")
     if sample and (greedy or beam):

@@ -25,6 +25,7 @@ from mt.config.corpora import (
     TsvFile,
     XliffFile,
 )
+from mt.config.protection import flaw_of
 from mt.config.stage import MAX_BEAM, Contradiction, Count, Fraction, Stage, clash, kind_tag
 from mt.config.training import (
     AverageConfig,
@@ -228,6 +229,10 @@ class DecodeConfig(Stage):
     """See max_length_factor."""
     batch_tokens: int = Field(default=4096, ge=1, le=MAX_BATCH_TOKENS)
     """Rows × longest source of one decoding batch; less with a beam wider than 10."""
+    protect: list[str] = []
+    """What of a source its translation has to have as it is: tags, placeholders, numbers, urls, emails, or regular expressions."""
+    retry_loops: bool = False
+    """Whether a translation that repeats itself (the flag `loop`) is tried again, with n-grams that come only once."""
     precision: Literal["auto", "fp32", "bf16", "fp16"] = "fp32"
     """Numbers that weights are in; auto: bf16 where the hardware multiplies it, else fp16 on CUDA, else fp32."""
 
@@ -240,6 +245,9 @@ class DecodeConfig(Stage):
             yield clash("patience needs a beam; set decode.beam to 2 or more, or leave patience out", "patience", "beam")
         if self.coverage_penalty and self.beam == 1:
             yield clash("it ranks what a beam finished; set decode.beam to 2 or more, or leave it out", "coverage_penalty", "beam")
+        for pattern in self.protect:
+            if flaw := flaw_of(pattern):
+                yield clash(flaw, "protect")
 
 
 class Config(Stage):

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import NamedTuple, TypeVar
 
 from mt.decode.glossary import Glossary
 from mt.errors import DecodeError
+from mt.formats.placeholders import Protected
 
 T = TypeVar("T")
 
 MOST = 10_000
 """The largest least length."""
+BLOCKED = 3
+"""Pieces in a row that come only once in a second try."""
 MAX_PENALTY = 10.0
 """Far beyond what helps."""
 
@@ -32,6 +35,10 @@ class Control:
     """Phrases that are not written, with either case of the first letter."""
     glossary: Glossary | None = None
     """Where a source has one of its terms, the translation has to have the term's translation."""
+    protect: Protected | None = None
+    """What of a source the translation has to have as it is; None: as the run says."""
+    retry_loops: bool | None = None
+    """Whether what loops is tried again, with n-grams that come only once; None: as the run says."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.min_length <= MOST:
@@ -42,6 +49,18 @@ class Control:
             raise DecodeError(f"repetition-penalty {self.repetition_penalty:g}: give a number from 1 (none) to {MAX_PENALTY:g}")
         if isinstance(self.banned, str):
             raise TypeError("banned is one string; give a list of them")
+
+    def of_run(self, *, protect: Sequence[str], retry_loops: bool) -> Control:
+        """What is left open as a run has it."""
+        return replace(
+            self,
+            protect=Protected(tuple(protect)) if self.protect is None else self.protect,
+            retry_loops=retry_loops if self.retry_loops is None else self.retry_loops,
+        )
+
+    def second(self) -> Control:
+        """For the second try of what looped."""
+        return replace(self, no_repeat_ngram=min(self.no_repeat_ngram or BLOCKED, BLOCKED))
 
 
 NO_CONTROL = Control()
@@ -54,6 +73,8 @@ class Wish(NamedTuple):
     """How it begins."""
     phrases: tuple[str, ...] = ()
     """What it says."""
+    kept: tuple[str, ...] = ()
+    """What it says of the source as it is, as often as it is here."""
 
 
 class Wishes:

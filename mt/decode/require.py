@@ -1,4 +1,4 @@
-"""Phrases that an output has to say, wherever it suits.
+"""Phrases that an output has to say, wherever it suits, and as often as they are given.
 
 Until a row has said all of its phrases, it does not end. Where the model would end it, or the room before the limit is just enough for
 what is missing, the row goes on with a missing phrase: of several with the one whose first id is the most probable, of equals the first.
@@ -39,8 +39,11 @@ class Progress:
             return self
         most = max(len(way) for phrase in self.missing for way in phrase)
         tail = (*self.tail, token)[-most:]
-        missing = tuple(phrase for phrase in self.missing if not any(tail[-len(way) :] == way for way in phrase))
-        return Progress(self.room - 1, missing, tail, self.rest[1:] if self.rest[:1] == (token,) else ())
+        missing = [*self.missing]
+        for phrase in {*missing}:  # one that is to be said twice is said once by this
+            if any(tail[-len(way) :] == way for way in phrase):
+                missing.remove(phrase)
+        return Progress(self.room - 1, tuple(missing), tail, self.rest[1:] if self.rest[:1] == (token,) else ())
 
     def next(self, logp_V: Tensor, *, ending: bool) -> tuple[Progress, int | None]:
         """What the row has to go on with, if anything, given the log-probabilities and whether it would end by itself."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import takewhile
 
 from mt.decode.control import Control, Wish
 from mt.decode.glossary import Term
 from mt.decode.orders import Orders, Phrase
+from mt.formats.placeholders import Protected
 from mt.tokenizer.spm import Tokenizer, Tokenizers
 
 OPENER = "\ue000"
@@ -19,6 +21,7 @@ class Speller:
 
     def __init__(self, control: Control, tokenizers: Tokenizers, *, spaced: bool) -> None:
         self.control, self.tokenizers, self.spaced = control, tokenizers, spaced
+        self.protected = control.protect or Protected(())
         tgt = tokenizers.tgt
         self.banned = sorted({way for phrase in control.banned for text in cases(phrase) for way in ways(text, tgt)})
 
@@ -27,13 +30,14 @@ class Speller:
         return self.control.glossary.terms(text) if self.control.glossary else []
 
     def spread(self, line: str, wish: Wish, parts: Sequence[list[int]]) -> list[Wish]:
-        """The wishes of the parts of a line: the first has its prefix, the last its phrases, each its own terms of the glossary."""
+        """The wishes of the parts of a line: the first has its prefix, the last its phrases, each its own terms and what it keeps."""
         texts = [line] if len(parts) == 1 else [self.tokenizers.src.decode(ids) for ids in parts]
         last = len(parts) - 1
         return [
             Wish(
                 wish.prefix if place == 0 else "",
                 (*(wish.phrases if place == last else ()), *(term.target for term in self.terms(text))),
+                tuple(self.protected.spans(text)),
             )
             for place, text in enumerate(texts)
         ]
@@ -56,8 +60,9 @@ class Speller:
         return list(takewhile(lambda i: i != tgt.unk, tgt.encode(text))) if text else []
 
     def required(self, wish: Wish) -> Iterator[Phrase]:
-        """Those of the phrases that can be said, each once."""
-        for text in dict.fromkeys(wish.phrases):
+        """Those of the phrases that can be said, each once, and of what is kept, as often as it comes."""
+        kept = Counter(wish.kept) - Counter({*wish.phrases})
+        for text in (*dict.fromkeys(wish.phrases), *kept.elements()):
             found = [way for way in ways(text, self.tokenizers.tgt) if not any(within(banned, way) for banned in self.banned)]
             if found:
                 yield tuple(found if self.spaced else found[::-1])

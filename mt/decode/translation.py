@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
 from mt.clean.flags import Flag, flags_of
 from mt.decode.glossary import Term
@@ -49,6 +49,10 @@ class Translation:
     """Which words of each hypothesis belong to which of the source, where it was asked for."""
     following: list[Following] = field(default_factory=list)
     """What each hypothesis has after the prefix, where alternatives were asked for."""
+    protected: list[tuple[str, bool]] = field(default_factory=list)
+    """What is protected in the source, and whether the best translation has it."""
+    retried: bool = False
+    """Whether it looped, and was tried a second time; where it still has the flag, the first translation stands."""
 
     @property
     def text(self) -> str:
@@ -72,11 +76,28 @@ def whole_lines(
     return sorted(found, key=lambda one: -one[1].score) if ranked else found
 
 
-def flags_on(line: str, whole: Sequence[tuple[str, Hypothesis]], *, parts: int, unknown: int, unmet: bool) -> list[str]:
+def flags_on(line: str, whole: Sequence[tuple[str, Hypothesis]], *, parts: int, unknown: int, unmet: bool, lost: bool) -> list[str]:
     """The flags of a line and its best translation; of a blank one only that it does not obey."""
     if not parts:
         return [Flag.UNMET.value] if unmet else []
     text, best = whole[0] if whole else ("", Hypothesis([], 0.0, 0.0, truncated=False))
     confidence = math.exp(best.log_prob / (len(best.ids) + parts))
-    known = {"split": parts > 1, "truncated": best.truncated, "unmet": unmet, "unknown": unknown > 0}
+    known = {"split": parts > 1, "truncated": best.truncated, "unmet": unmet, "lost": lost, "unknown": unknown > 0}
     return [flag.value for flag in flags_of(line, text, confidence=confidence, **known)]
+
+
+def second_tries(
+    found: Iterable[Translation], again: Callable[..., Iterable[Translation]], given: Sequence[Sequence[Any]]
+) -> list[Translation]:
+    """The same, but those that loop are tried again; what then does not loop, and says something, takes the place of the first.
+
+    `given` is what `again` takes for each line; it gets that of the lines in question.
+    """
+    first = list(found)
+    places = [place for place, one in enumerate(first) if Flag.LOOP in one.flags]
+    if places:
+        chosen = ([values[place] for place in places] for values in given)
+        for place, second in zip(places, again(*chosen), strict=True):
+            better = Flag.LOOP not in second.flags and Flag.EMPTY not in second.flags
+            first[place] = replace(second if better else first[place], retried=True)
+    return first

@@ -15,7 +15,8 @@ LOOP = "und so und so und so und so und so und so und so weiter"
 
 
 def flags(source: str, text: str, *, confidence: float = 0.9, **known: bool) -> list[Flag]:
-    return flags_of(source, text, confidence=confidence, **{"split": False, "truncated": False, "unmet": False, "unknown": False, **known})
+    nothing = dict.fromkeys(("split", "truncated", "unmet", "lost", "unknown"), False)
+    return flags_of(source, text, confidence=confidence, **{**nothing, **known})
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -49,10 +50,10 @@ def test_killed_after_any_window_it_comes_to_the_same(run: RunDir, source: Path,
     command.append(out)
     real = Translator._window
 
-    def once(self: Translator, lines: list[str], *given: object, first_line: int, **named: object) -> Iterator[object]:
-        if first_line == 5:
+    def once(self: Translator, lines: list[str], wishes: Any, numbers: Sequence[int], **named: Any) -> Iterator[object]:
+        if numbers[0] == 5:
             raise KilledError
-        yield from real(self, lines, *given, first_line=first_line, **named)  # type: ignore[arg-type]
+        yield from real(self, lines, wishes, numbers, **named)
 
     with monkeypatch.context() as patch:
         patch.setattr(Translator, "_window", once)

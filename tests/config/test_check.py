@@ -26,6 +26,10 @@ from mt.config.schema import DecodeConfig, ModelConfig
             "decode: {n_best: 6}",
             "decode.n_best: 6 translations a line, but a search with beam 5 and patience 1 ends at 5; raise decode.beam to 6",
         ),
+        (
+            "decode: {protect: [urls, number]}",
+            "decode.protect: 'number' is no kind; give tags, placeholders, numbers, urls, emails, or a regular expression",
+        ),
         ("decode: {beam: 1, patience: 2}", "decode.patience: patience needs a beam; set decode.beam to 2 or more, or leave patience out"),
         (
             "decode: {beam: 1, coverage_penalty: 0.2}",

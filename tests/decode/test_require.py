@@ -97,3 +97,15 @@ def test_what_the_model_says_by_itself_is_not_said_again_and_the_rest_comes_wher
     (found,) = by_greedy(written_table("a b c", rows), limits=[20], orders=orders)
     assert spell(found[0].ids, "a b c") == "a b c b"
     assert found[0].log_prob == pytest.approx(math.log(0.9 * 0.8 * 0.2 * 0.2 * 0.6))
+
+
+@EVERY_SEARCH
+@settings(max_examples=60)
+@given(seed=SEEDS, phrase=WORD, times=st.integers(1, 4), other=WORD)
+def test_what_is_given_several_times_is_said_as_often(search: Search, seed: int, phrase: int, times: int, other: int) -> None:
+    required: list[Phrase] = [*[((phrase,),)] * times, ((other,),)]
+    (found,) = search(random_table(seed, words=4), limits=[times + 4], orders=Orders(required=[required]))
+    assert found
+    for h in found:
+        assert h.ids.count(phrase) >= times + (phrase == other)
+        assert h.ids.count(other) >= 1

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from mt.formats.placeholders import lost
+from mt.config.protection import KINDS
+from mt.errors import DecodeError
+from mt.formats.placeholders import PATTERNS, Protected, lost
 
 
 @pytest.mark.parametrize(
@@ -25,3 +29,52 @@ from mt.formats.placeholders import lost
 )
 def test_what_is_lost(source: str, target: str, missing: list[str]) -> None:
     assert lost(source, target) == missing
+
+
+URL = "https://example.org/a/b?x=1&y={id}#top-2"
+
+
+@pytest.mark.parametrize(
+    ("patterns", "text", "expected"),
+    [
+        (("tags",), 'press <b>OK</b><br/>, <a href="x?a=1">or</a> a < b', ["<b>", "</b>", "<br/>", '<a href="x?a=1">', "</a>"]),
+        (("placeholders",), "{date}: %s of %1$d, %%, {} and 100% sure", ["{date}", "%s", "%1$d", "%%", "{}"]),
+        (("numbers",), "On 2024-01-31 at 12:30, 1,000.50 of 3. And 1/2, B2B.", ["2024-01-31", "12:30", "1,000.50", "3", "1/2", "2"]),
+        (("urls",), f"See {URL}, (www.example.org/x_(y)). http://a.b/!", [URL, "www.example.org/x_(y", "http://a.b/"]),
+        (("emails",), "Write to a.b+c@mail.example.org. Or @home, a@b", ["a.b+c@mail.example.org"]),
+        (KINDS, f"<i>{URL}</i> costs 3 {{eur}}", ["<i>", URL, "</i>", "3", "{eur}"]),
+        ((r"ID-\d+", "numbers"), "ID-12 and 12", ["ID-12", "12"]),
+        ((r"(?P<q>['\"]).*?(?P=q)",), "say 'yes' or \"no\"", ["'yes'", '"no"']),
+        ((r"(x*)",), "abc", []),
+        ((), "{date} 3", []),
+    ],
+)
+def test_what_is_protected(patterns: tuple[str, ...], text: str, expected: list[str]) -> None:
+    assert Protected(patterns).spans(text) == expected
+
+
+def test_what_comes_twice_has_to_come_twice_and_as_it_is() -> None:
+    numbers = Protected(("numbers",))
+    assert numbers.judged("3 of 3 and 12", "12 von 3") == [("3", True), ("3", False), ("12", True)]
+    assert numbers.lost("1,000 in 12", "1.000 in 2012") == ["1,000", "12"]
+    assert numbers.lost("no number", "7") == []
+
+
+@pytest.mark.parametrize("pattern", ["number", "Tags", "", "x(", "[a", "*"])
+def test_what_is_no_pattern(pattern: str) -> None:
+    with pytest.raises(DecodeError, match="protect: .* is no (kind; give tags, placeholders|regular expression: )"):
+        Protected((pattern,))
+
+
+def test_each_kind_has_a_pattern() -> None:
+    assert set(PATTERNS) == set(KINDS)
+
+
+@given(st.text(alphabet="ab1.,{}<>%d/@: \u00a0", max_size=30), st.text(alphabet="ab1.,{}<>%d/@: ", max_size=30))
+def test_what_is_kept_is_there_letter_by_letter_and_nothing_is_lost_by_a_copy(source: str, target: str) -> None:
+    protected = Protected(KINDS)
+    assert protected.lost(source, source) == []
+    for span, kept in protected.judged(source, target):
+        assert span in source
+        assert not kept or span in target
+    assert sum(map(len, protected.spans(source))) <= len(source)  # none within another
