@@ -27,10 +27,10 @@ from mt.data.batches import Batch, padded
 from mt.data.plan import Order, Span
 from mt.model.loss import LossOfBatch
 from mt.model.transformer import Transformer
-from mt.train.loop import update
 from mt.train.precision import choose_precision
 from mt.train.process import keep_few_primitives, keep_freed_memory
 from mt.train.state import State
+from mt.train.update import update
 
 PAD, BOS, FIRST = 0, 2, 4
 
@@ -100,7 +100,7 @@ def train_block(shape: Shape, precision: str, checkpointing: bool = False, warmu
     for step in range(warmup + shape.updates):
         if step == warmup:
             start = time.perf_counter()
-        event = update(state, [next(batches)], cfg=cfg, lr=1e-4, epoch=0, start=time.perf_counter())
+        event = update(state, [next(batches)], cfg=cfg, lr=1e-4, start=time.perf_counter())
         tokens += event.tokens if step >= warmup else 0
     return tokens / (time.perf_counter() - start), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 

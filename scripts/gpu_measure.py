@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
@@ -21,7 +22,8 @@ from mt.data.batches import Batch
 from mt.launch.prepare import Prepared, prepare
 from mt.train.compiled import compile_layers
 from mt.train.events import Update
-from mt.train.loop import rate_of, update
+from mt.train.loop import AHEAD, rate_of
+from mt.train.update import Begun, begin, finish
 
 ROOT = Path(__file__).resolve().parents[1]
 TOY = (
@@ -92,17 +94,21 @@ def write_corpus(folder: Path, *, pairs: int) -> tuple[Path, Path]:
 # ── measuring ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def train(made: Prepared, count: int) -> Iterator[tuple[Update, list[Batch]]]:
-    """Updates of mt's own loop on mt's own batches, each with what it was made from."""
+def train(made: Prepared, count: int) -> Iterator[tuple[Update, Sequence[Batch]]]:
+    """Updates as mt's own loop makes them, on mt's own batches, each with what it was made from."""
     state, cfg = made.state, made.config.train
     groups = made.data.groups(state.progress.cursor, size=cfg.accumulate)
-    for _ in range(count):
-        start = time.perf_counter()
+    first, ahead, waited = state.progress.update + 1, deque[Begun](), 0.0
+    start = time.perf_counter()
+    for number in range(first, first + count):
+        asked = time.perf_counter()
         micro, after = next(groups)
-        waited, epoch = time.perf_counter() - start, state.progress.cursor.epoch
-        event = update(state, micro, cfg=cfg, lr=rate_of(state, cfg, made.plan), epoch=epoch, start=start, waited=waited)
-        state.progress.cursor = after
-        yield event, micro
+        waited += time.perf_counter() - asked
+        ahead.append(begin(state, micro, cfg=cfg, lr=rate_of(state, cfg, made.plan, number), number=number, after=after))
+        while len(ahead) > (AHEAD[state.device.type] if number < first + count - 1 else 0):
+            begun = ahead.popleft()
+            yield finish(state, begun, start=start, waited=waited), begun.micro
+            start, waited = time.perf_counter(), 0.0
     groups.close()
 
 

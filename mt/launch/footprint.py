@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from torch import nn
 
 from mt.config.schema import Config
-from mt.model.attention import FEW
+from mt.model.attention import SHORT
 from mt.model.loss import CHUNK
 from mt.model.transformer import Transformer
 from mt.train.memory import Shape
@@ -89,7 +89,7 @@ def activations(config: Config, shape: Shape, *, precision: Precision, on_cpu: b
 
     A layer keeps for each position, in units of D: for attention to itself 6 (what goes in, queries, keys, values, what comes out, twice),
     to the source 4 and for each of its positions 2, for the feed-forward 1 and F / D; for each of these the sum of the residual, its norm
-    counted in what goes in. A mask of dropout is as large as what it drops; attention without a fused kernel keeps its weights, twice.
+    counted in what goes in. A mask of dropout is a byte for each; attention by products keeps its weights, twice with dropout.
     """
     model = config.model
     passes = 2 if config.train.r_drop else 1
@@ -99,13 +99,13 @@ def activations(config: Config, shape: Shape, *, precision: Precision, on_cpu: b
     turned = 2 if model.positions == "rope" else 0
     dim, whole = model.dim, FLOAT  # the residual stays in fp32
     half = FLOAT if precision == "fp32" else 2
-    attended = half if not on_cpu else FLOAT + (0 if precision == "fp32" else 2)  # on a CPU attention is in fp32: copies of both kinds
+    attended = FLOAT if on_cpu else half  # on a CPU attention is in fp32
 
     def weights(queries: int, keys: int) -> int:
-        by_products = on_cpu and (queries <= FEW or model.attention_dropout > 0)
-        return 2 * FLOAT * shape.rows * passes * model.heads * queries * keys if by_products else 0
+        copies = 2 if model.attention_dropout else int(queries <= SHORT)
+        return copies * FLOAT * shape.rows * passes * model.heads * queries * keys if on_cpu else 0
 
-    residual = dim * whole * (1 + mask)
+    residual = dim * (whole + mask)
     inner = half * (dim + wide)
     itself = dim * (half * 2 + attended * (4 + turned))
     encoder = src * (2 * residual + inner + itself) + weights(shape.src, shape.src)

@@ -19,10 +19,11 @@ from mt.data.batches import collate
 from mt.data.loader import TrainingData
 from mt.data.plan import Cursor
 from mt.train.events import Update
-from mt.train.loop import Plan, rate_of, update
+from mt.train.loop import Plan, rate_of
 from mt.train.parallel import ALONE
 from mt.train.process import keep_few_primitives, keep_freed_memory
 from mt.train.state import State
+from mt.train.update import update
 from mt.train.validate import Validator, Validators
 
 ENOUGH = 24
@@ -69,7 +70,8 @@ def rehearse(state: State, data: TrainingData, config: Config, plan: Plan, *, mi
         batch = collate(examples, data.tokenizers)
         if data.workers:  # who make them meanwhile
             start = time.perf_counter()
-        made.append(update(state, [batch], cfg=cfg, lr=rate_of(state, cfg, plan), epoch=0, start=start))
+        rate = rate_of(state, cfg, plan, state.progress.update + 1)
+        made.append(update(state, [batch], cfg=cfg, lr=rate, start=start))
         if time.perf_counter() - began > SECONDS:
             break
         start = time.perf_counter()

@@ -6,16 +6,19 @@ Masks are bool and named `allowed_*`: True = may be attended to.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from mt.model.positions import unturned
+from mt.model.products import AttentionByProducts
 
+SHORT = 64
+"""Positions up to which whole sequences are attended by products on a CPU, in 0.5 to 0.9 of the time of the fused kernel (docs/log.md)."""
 FEW = 24
-"""Queries up to which plain products are taken on a CPU: there they take 0.7 of the time of the fused kernel, at 40 they take as long."""
+"""Queries up to which it is so where each tensor is laid out by itself."""
 
 
 def split_heads(x_BTD: Tensor, heads: int) -> Tensor:
@@ -43,9 +46,13 @@ def attend(
             q, k, v = attendable(q_BHTE), attendable(k_BHSE), attendable(v_BHSE)
             return attend(q, k, v, allowed=allowed, causal=causal, dropout=dropout).to(dtype)
     if on_cpu and q_BHTE.size(-2) <= FEW and not dropout:
-        triangle = torch.ones(q_BHTE.size(-2), k_BHSE.size(-2), dtype=torch.bool).tril() if causal else allowed
-        return attend_by_products(q_BHTE, k_BHSE, v_BHSE, allowed=triangle)
+        return attend_by_products(q_BHTE, k_BHSE, v_BHSE, allowed=triangle(q_BHTE.size(-2)) if causal else allowed)
     return F.scaled_dot_product_attention(q_BHTE, k_BHSE, v_BHSE, attn_mask=allowed, is_causal=causal, dropout_p=dropout)
+
+
+def triangle(positions: int) -> Tensor:
+    """What each position of a sequence may attend to: itself and those before it, (T, T), on the CPU."""
+    return torch.ones(positions, positions, dtype=torch.bool).tril()
 
 
 def attend_by_products(q_BHTE: Tensor, k_BHSE: Tensor, v_BHSE: Tensor, *, allowed: Tensor | None) -> Tensor:
@@ -59,6 +66,26 @@ def weights(q_BHTE: Tensor, k_BHSE: Tensor, *, allowed: Tensor | None) -> Tensor
     if allowed is not None:
         scores_BHTS = scores_BHTS.masked_fill(~allowed, -torch.inf)
     return scores_BHTS.softmax(dim=-1)
+
+
+def attend_whole(
+    projected: Sequence[Tensor],
+    heads: int,
+    *,
+    turn: Callable[[Tensor, int], Tensor] = unturned,
+    allowed: Tensor | None = None,
+    causal: bool = False,
+    dropout: float = 0.0,
+) -> Tensor:
+    """Attention of whole sequences, (B, T, D), from queries, keys and values as linear layers give them, packed in one tensor or two."""
+    T, width = projected[0].size(1), sum(x.size(-1) for x in projected)
+    by_products = T <= SHORT and turn is unturned and not dropout and not torch.compiler.is_compiling()
+    if by_products and projected[0].device.type == "cpu":
+        mask = triangle(T) if causal else allowed
+        joined: Tensor = AttentionByProducts.apply(heads, mask, *projected)  # type: ignore[no-untyped-call]
+        return joined
+    q, k, v = (split_heads(part, heads) for x in projected for part in x.split(width // 3, dim=-1))
+    return join_heads(attend(turn(q, 0), turn(k, 0), v, allowed=allowed, causal=causal, dropout=dropout))
 
 
 class SelfAttention(nn.Module):
@@ -80,8 +107,8 @@ class SelfAttention(nn.Module):
 
     def forward(self, x_BTD: Tensor, *, allowed: Tensor | None = None, causal: bool = False) -> Tensor:
         """(B, T, D) → (B, T, D)."""
-        q, k, v = self.project(x_BTD)
-        return self.out(join_heads(attend(q, k, v, allowed=allowed, causal=causal, dropout=self.dropout if self.training else 0.0)))
+        dropout = self.dropout if self.training else 0.0
+        return self.out(attend_whole([self.qkv(x_BTD)], self.heads, turn=self.turn, allowed=allowed, causal=causal, dropout=dropout))
 
 
 class CrossAttention(nn.Module):
@@ -99,10 +126,15 @@ class CrossAttention(nn.Module):
         k, v = self.kv(memory_BSD).chunk(2, dim=-1)
         return split_heads(k, self.heads), split_heads(v, self.heads)
 
-    def forward(self, y_BTD: Tensor, memory: tuple[Tensor, Tensor], *, allowed: Tensor) -> Tensor:
-        """(B, T, D) → (B, T, D); memory comes from `project_memory`."""
+    def forward(self, y_BTD: Tensor, memory_BSD: Tensor, *, allowed: Tensor) -> Tensor:
+        """(B, T, D) → (B, T, D)."""
+        dropout = self.dropout if self.training else 0.0
+        return self.out(attend_whole([self.q(y_BTD), self.kv(memory_BSD)], self.heads, allowed=allowed, dropout=dropout))
+
+    def look(self, y_BTD: Tensor, memory: tuple[Tensor, Tensor], *, allowed: Tensor) -> Tensor:
+        """The same, in evaluation, with a memory that `project_memory` has given."""
         q = split_heads(self.q(y_BTD), self.heads)
-        return self.out(join_heads(attend(q, *memory, allowed=allowed, dropout=self.dropout if self.training else 0.0)))
+        return self.out(join_heads(attend(q, *memory, allowed=allowed)))
 
     def weights(self, y_BTD: Tensor, memory: tuple[Tensor, Tensor], *, allowed: Tensor) -> Tensor:
         """How much of each source position `forward` takes, (B, H, T, S), in fp32 or better."""

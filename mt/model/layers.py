@@ -96,7 +96,7 @@ class DecoderLayer(nn.Module):
     def forward(self, y_BTD: Tensor, memory_BSD: Tensor, allowed_B11S: Tensor) -> Tensor:
         """All target positions at once, (B, T, D) → (B, T, D). Padding is last, so causality alone keeps it out of real positions."""
         y_BTD = self.attention_residual(y_BTD, lambda h: self.attention(h, causal=True))
-        y_BTD = self.cross_residual(y_BTD, lambda h: self.cross(h, self.cross.project_memory(memory_BSD), allowed=allowed_B11S))
+        y_BTD = self.cross_residual(y_BTD, lambda h: self.cross(h, memory_BSD, allowed=allowed_B11S))
         return self.feed_forward_residual(y_BTD, self.feed_forward)
 
     def attention_to_source(self, y_BTD: Tensor, memory_BSD: Tensor, allowed_B11S: Tensor) -> Tensor:

@@ -37,19 +37,23 @@ class SmoothedCrossEntropy(torch.autograd.Function):
         total = states_ND.new_zeros((), dtype=dtype)
         with torch.autocast(states_ND.device.type, enabled=False):
             weight = weight_VD.to(product)
+            sums_D = weight.sum(dim=0, dtype=dtype)
             for start in range(0, gold_N.numel(), CHUNK):
                 gold_C1 = gold_N[start : start + CHUNK, None]
                 states_CD = states_ND[start : start + CHUNK].to(product)
-                log_probs_CV = torch.log_softmax(states_CD @ weight.T, dim=-1, dtype=dtype)
-                total -= (1 - smoothing) * log_probs_CV.gather(1, gold_C1).sum() + smoothing / vocab * log_probs_CV.sum()
+                logits_CV = states_CD @ weight.T
+                probs_CV = logits_CV.softmax(dim=-1)
+                top_C1, place_C1 = logits_CV.max(dim=-1, keepdim=True)
+                partition_C1 = top_C1.to(dtype) - probs_CV.gather(1, place_C1).to(dtype).log()  # of the logits: log Σ exp
+                log_gold_C1 = logits_CV.gather(1, gold_C1).to(dtype) - partition_C1
+                log_sums_C1 = (states_CD.to(dtype) @ sums_D)[:, None] - vocab * partition_C1
+                total -= ((1 - smoothing) * log_gold_C1 + smoothing / vocab * log_sums_C1).sum()
                 if not (need_states or need_weight):
                     continue
-                pull_CV = gradient_of_divergence(log_probs_CV) if r_drop else None
-                grad_CV = log_probs_CV.exp_()  # ε/V is the same for all of V: its share of both products is a sum, taken off below
-                grad_CV.scatter_add_(1, gold_C1, grad_CV.new_full((1, 1), smoothing - 1).expand_as(gold_C1))
-                if pull_CV is not None:
-                    grad_CV.add_(pull_CV, alpha=r_drop)
-                grad_CV = grad_CV.to(product)
+                grad_CV = probs_CV  # ε/V is the same for all of V: its share of both products is a sum, taken off below
+                grad_CV.scatter_(1, gold_C1, (log_gold_C1.exp() + (smoothing - 1)).to(product))
+                if r_drop:
+                    grad_CV += r_drop * gradient_of_divergence(torch.log_softmax(logits_CV, dim=-1, dtype=dtype))
                 if need_states:
                     torch.mm(grad_CV, weight, out=ctx.grad_states_ND[start : start + CHUNK])
                 if need_weight and product == weight_VD.dtype:
@@ -57,7 +61,7 @@ class SmoothedCrossEntropy(torch.autograd.Function):
                 elif need_weight:
                     ctx.grad_weight_VD += grad_CV.T @ states_CD
             if need_states:
-                ctx.grad_states_ND -= smoothing / vocab * weight.sum(dim=0)
+                ctx.grad_states_ND -= smoothing / vocab * sums_D
             if need_weight:
                 ctx.grad_weight_VD -= smoothing / vocab * states_ND.sum(dim=0)
         return total
@@ -86,22 +90,26 @@ def smoothed_cross_entropy(states_ND: Tensor, weight_VD: Tensor, gold_N: Tensor,
 class LossOfBatch(nn.Module):
     """A batch in, (sum of the loss, number of real target positions) out: the one module that is called in training.
 
-    In evaluation mode labels are not smoothed, as nothing is dropped out.
+    In evaluation mode labels are not smoothed, as nothing is dropped out. Only real target positions pass through the output layer; their
+    places among all B·T are found unless they are given (then a GPU is not waited for). A batch of nothing but padding gives (0, 0).
     """
 
     def __init__(self, model: Transformer, *, smoothing: float, pad: int) -> None:
         super().__init__()
         self.model, self.smoothing, self.pad = model, smoothing, pad
 
-    def forward(self, src_BS: Tensor, inputs_BT: Tensor, gold_BT: Tensor) -> tuple[Tensor, Tensor]:
-        """Only real target positions pass through the output layer; a batch of nothing but padding gives (0, 0)."""
+    def forward(self, src_BS: Tensor, inputs_BT: Tensor, gold_BT: Tensor, real_N: Tensor | None = None) -> tuple[Tensor, int]:
+        """A batch in, (sum, count) out."""
         allowed_BS = src_BS != self.pad
         states_BTD = self.model.decode(self.model.encode(src_BS, allowed_BS), allowed_BS, inputs_BT)
-        real_BT = gold_BT != self.pad
-        gold_N = gold_BT[real_BT]
+        real_N = self.real(gold_BT) if real_N is None else real_N
+        states_ND, gold_N = states_BTD.flatten(0, 1).index_select(0, real_N), gold_BT.flatten().index_select(0, real_N)
         smoothing = self.smoothing if self.training else 0.0
-        total = smoothed_cross_entropy(states_BTD[real_BT], self.model.output.weight, gold_N, smoothing)
-        return total, torch.tensor(gold_N.numel(), device=total.device)
+        return smoothed_cross_entropy(states_ND, self.model.output.weight, gold_N, smoothing), real_N.numel()
+
+    def real(self, gold_BT: Tensor) -> Tensor:
+        """The places of real target positions among all B·T, (N,)."""
+        return (gold_BT != self.pad).flatten().nonzero().squeeze(1)
 
 
 class RDropOfBatch(LossOfBatch):
@@ -115,19 +123,19 @@ class RDropOfBatch(LossOfBatch):
         super().__init__(model, smoothing=smoothing, pad=pad)
         self.alpha = alpha
 
-    def forward(self, src_BS: Tensor, inputs_BT: Tensor, gold_BT: Tensor) -> tuple[Tensor, Tensor]:
+    def forward(self, src_BS: Tensor, inputs_BT: Tensor, gold_BT: Tensor, real_N: Tensor | None = None) -> tuple[Tensor, int]:
         """A batch in, (sum, count) out."""
         if not self.training:
-            return super().forward(src_BS, inputs_BT, gold_BT)
+            return super().forward(src_BS, inputs_BT, gold_BT, real_N)
         twice_BS, twice_BT = (ids.repeat_interleave(2, dim=0) for ids in (src_BS, inputs_BT))
         allowed_BS = twice_BS != self.pad
         states_BTD = self.model.decode(self.model.encode(twice_BS, allowed_BS), allowed_BS, twice_BT)
         states_BT2D = states_BTD.unflatten(0, (gold_BT.size(0), 2)).transpose(1, 2)
-        real_BT = gold_BT != self.pad
-        gold_N = gold_BT[real_BT]
-        pairs_ND, weight_VD = states_BT2D[real_BT].flatten(0, 1), self.model.output.weight
-        total = smoothed_cross_entropy(pairs_ND, weight_VD, gold_N.repeat_interleave(2), self.smoothing, r_drop=self.alpha)
-        return total / 2, torch.tensor(gold_N.numel(), device=total.device)
+        real_N = self.real(gold_BT) if real_N is None else real_N
+        pairs_ND = states_BT2D.flatten(0, 1).index_select(0, real_N).flatten(0, 1)
+        gold_N, weight_VD = gold_BT.flatten().index_select(0, real_N).repeat_interleave(2), self.model.output.weight
+        total = smoothed_cross_entropy(pairs_ND, weight_VD, gold_N, self.smoothing, r_drop=self.alpha)
+        return total / 2, real_N.numel()
 
 
 def build_loss(model: Transformer, cfg: TrainConfig, *, pad: int) -> LossOfBatch:

@@ -197,7 +197,7 @@ def step_layer(layer: DecoderLayer, y_R1D: Tensor, own: LayerCache, cache: Decod
 
     def cross_attention(h_R1D: Tensor) -> Tensor:
         h_BGD = h_R1D.view(-1, cache.group, h_R1D.size(-1))
-        return layer.cross(h_BGD, own.memory_BHSE, allowed=cache.allowed_B11S).view_as(h_R1D)
+        return layer.cross.look(h_BGD, own.memory_BHSE, allowed=cache.allowed_B11S).view_as(h_R1D)
 
     y_R1D = layer.attention_residual(y_R1D, self_attention)
     y_R1D = layer.cross_residual(y_R1D, cross_attention)

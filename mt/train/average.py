@@ -20,11 +20,12 @@ class MovingAverage:
         self.average = {name: p.detach().clone() for name, p in model.named_parameters()}
 
     @torch.no_grad()
-    def update(self, model: nn.Module, *, updates: int) -> None:
-        """Take in the weights after so many updates."""
+    def update(self, model: nn.Module, *, updates: int, unless: Tensor) -> None:
+        """Take in the weights after so many updates, unless this (a bool, where the weights are) is true."""
         d = min(self.decay, (1 + updates) / (10 + updates))
+        share = torch.where(unless, 0.0, 1 - d)
         weights = [p.detach() for p in model.parameters()]
-        torch._foreach_lerp_(list(self.average.values()), weights, 1 - d)
+        torch._foreach_lerp_(list(self.average.values()), weights, [share.to(w.dtype) for w in weights])
 
     @contextmanager
     def in_place_of(self, model: nn.Module) -> Iterator[None]:

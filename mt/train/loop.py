@@ -2,36 +2,30 @@
 
 from __future__ import annotations
 
-import math
 import time
+from collections import deque
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any
-
-import torch
-from torch import Tensor
-from torch.nn.utils import clip_grad_norm_
 
 from mt.checkpoint import rotate
 from mt.config.schema import TrainConfig
-from mt.data.batches import Batch
 from mt.data.loader import TrainingData
 from mt.errors import DecodeError, TooLargeError, TrainError
 from mt.files import sync
 from mt.formats.pairs import counted
 from mt.rundir import RunDir
-from mt.train.divergence import calmer, follow, last_good, refuse_broken_weights, refuse_divergence
-from mt.train.events import Event, Saved, Update, Validated
-from mt.train.memory import Shape, enough_memory
+from mt.train.divergence import calmer, last_good, refuse_broken_weights, refuse_divergence
+from mt.train.events import Event, Saved, Validated
 from mt.train.monitor import naming
-from mt.train.optim import set_rate
-from mt.train.precision import autocast
 from mt.train.schedule import learning_rate
 from mt.train.signals import Stop
 from mt.train.state import State
+from mt.train.update import Begun, begin, finish
 from mt.train.validate import Validators, better
 
+AHEAD = {"cpu": 0, "mps": 0, "cuda": 2}
+"""Updates that are begun, at most, before the figures of one are read: then a GPU has always something to do."""
 INTERRUPTED = "interrupted"
 """The reason to end that is none to validate out of turn: the run goes on later."""
 
@@ -54,20 +48,25 @@ def fit(
 ) -> Generator[Event]:
     """Train until a limit, patience or a signal ends the run; validates and saves on the way and at the end.
 
+    On a GPU updates are begun before those ahead of them are known to be done, though never across a point where the run may validate, save
+    or end.
     Raises TrainError where numbers get out of hand (`divergence`), naming the last good checkpoint.
     """
     progress = state.progress
     began = time.perf_counter() - progress.seconds
     groups = data.groups(progress.cursor, size=cfg.accumulate)
+    ahead: deque[Begun] = deque()
     ended = progress.ended
     end = progress.end(ended or "")
-    while ended is None:
-        start = time.perf_counter()
-        micro, after = next(groups)
-        waited = time.perf_counter() - start
-        epoch = progress.cursor.epoch
-        event = update(state, micro, cfg=cfg, lr=rate_of(state, cfg, plan), epoch=epoch, start=start, waited=waited)
-        progress.cursor = after
+    while ended is None or ahead:
+        start, waited = time.perf_counter(), 0.0
+        while ended is None and (not ahead or (len(ahead) <= AHEAD[state.device.type] and not is_stop(ahead[-1], cfg, plan))):
+            asked = time.perf_counter()
+            micro, after = next(groups)
+            waited += time.perf_counter() - asked
+            number = progress.update + len(ahead) + 1
+            ahead.append(begin(state, micro, cfg=cfg, lr=rate_of(state, cfg, plan, number), number=number, after=after))
+        event = finish(state, ahead.popleft(), start=start, waited=waited)
         progress.seconds = time.perf_counter() - began
         passes = event.seconds - event.waited - event.optimizing
         progress.spent = progress.spent.and_also(model=passes, optimizer=event.optimizing, data=event.waited)
@@ -75,13 +74,15 @@ def fit(
         progress.seconds, signal = state.ranks.settle(progress.seconds, stop.signal)
         refuse_divergence(state, event, cfg=cfg, run=run)
 
-        ended = reason_to_end(state, cfg, plan, Stop(signal))
+        ended = reason_to_end(state, cfg, plan, Stop(signal)) or ended
         if signal:
             stop.signal = signal
+        if ahead:
+            continue
         due = progress.update % plan.validate_every == 0 and not event.skipped
         is_best = False
         if validator and (due or (ended and ended != INTERRUPTED)):
-            validated = validate(state, validator, cfg=cfg, run=run, epoch=epoch, began=began)
+            validated = validate(state, validator, cfg=cfg, run=run, epoch=event.epoch, began=began)
             is_best = validated.best
             ended = ended or patience_lost(state, cfg)
             yield validated
@@ -97,79 +98,15 @@ def fit(
     yield end
 
 
-def update(state: State, micro: Sequence[Batch], *, cfg: TrainConfig, lr: float, epoch: int, start: float, waited: float = 0.0) -> Update:
-    """One update from the gradients of all micro-batches of all ranks, each token counting the same. Non-finite: the weights stay.
-
-    It began at `start` by the clock, and had its data after `waited` seconds.
-    """
-    counts = ((b.tokens, b.src_tokens, b.src_BS.numel() + b.gold_BT.numel()) for b in micro)
-    tokens, src_tokens, padded = state.ranks.sums(*map(sum, zip(*counts, strict=True)))
-    share = tokens / state.ranks.count  # of all tokens: the gradients of the ranks will be averaged
-    total = torch.zeros((), device=state.device)
-    set_rate(state.optimizer, lr)
-    for number, batch in enumerate(micro, start=1):
-        batch = batch.to(state.device)
-        total += gradients(state, batch, share=share, last=number == len(micro), cfg=cfg)
-    scale = state.scaler.get_scale()
-    state.scaler.unscale_(state.optimizer)  # before the clip, never after
-    norm = float(clip_grad_norm_(state.model.parameters(), cfg.clip_norm or math.inf))
-    loss_sum, norm = state.ranks.agree(float(total), norm)
-    loss_per_token = loss_sum / tokens
-    finite = math.isfinite(loss_per_token) and math.isfinite(norm)
-    passed = time.perf_counter()  # a GPU is done by now: the norm was waited for
-    if finite:
-        state.scaler.step(state.optimizer)
-    state.scaler.update()
-    state.optimizer.zero_grad()
-    count(state, loss_per_token, finite=finite)
-    bad = () if finite else state.ranks.collect([origin for batch in micro for origin in batch.origins])
-    done = time.perf_counter()
-    return Update(
-        update=state.progress.update,
-        epoch=epoch,
-        loss=loss_per_token,
-        lr=lr,
-        norm=norm,
-        scale=scale,
-        tokens=tokens,
-        src_tokens=src_tokens,
-        padded=padded,
-        seconds=done - start,
-        waited=waited,
-        optimizing=done - passed,
-        skipped=not finite,
-        origins=tuple(chain.from_iterable(bad)),
-    )
+def is_stop(newest: Begun, cfg: TrainConfig, plan: Plan) -> bool:
+    """Whether the run may validate, save or end once this update is done."""
+    is_last = newest.number == plan.last_update or (cfg.max_epochs is not None and newest.after.epoch >= cfg.max_epochs)
+    return is_last or newest.number % plan.validate_every == 0 or newest.number % plan.save_every == 0
 
 
-def gradients(state: State, batch: Batch, *, share: float, last: bool, cfg: TrainConfig) -> Tensor:
-    """Add the gradients of a micro-batch, those of its loss over `share`; the loss. Raises TrainError if memory does not suffice."""
-    with enough_memory(cfg, Shape.of(batch)), state.ranks.exchange(state.shared, now=last):
-        with autocast(state.precision, state.device):
-            loss: Tensor = state.shared(batch.src_BS, batch.inputs_BT, batch.gold_BT)[0]
-        state.scaler.scale(loss / share).backward()
-    return loss.detach()
-
-
-def count(state: State, loss: float, *, finite: bool) -> None:
-    """Move the counters on after an update that was made, or skipped."""
-    progress = state.progress
-    if not finite:
-        progress.skipped += 1
-        progress.skipped_in_a_row += 1
-        return
-    progress.update += 1
-    progress.scores = {}
-    progress.skipped_in_a_row = 0
-    follow(progress, loss)
-    if state.ema:
-        state.ema.update(state.model, updates=progress.update)
-
-
-def rate_of(state: State, cfg: TrainConfig, plan: Plan) -> float:
-    """The learning rate of the next update."""
-    update, dim = state.progress.update + 1, state.model.dim
-    return learning_rate(cfg.schedule, update, lr=cfg.optimizer.lr, dim=dim, warmup=plan.warmup, end=plan.curve_end)
+def rate_of(state: State, cfg: TrainConfig, plan: Plan, number: int) -> float:
+    """The learning rate of an update, the first being number 1."""
+    return learning_rate(cfg.schedule, number, lr=cfg.optimizer.lr, dim=state.model.dim, warmup=plan.warmup, end=plan.curve_end)
 
 
 def validate(state: State, validator: Validators, *, cfg: TrainConfig, run: RunDir, epoch: int, began: float) -> Validated:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from mt.config.schema import OptimizerConfig
 
@@ -21,6 +21,15 @@ class AdamW(torch.optim.AdamW):
     state_dict = inspect.unwrap(torch.optim.AdamW.state_dict)
     zero_grad = inspect.unwrap(torch.optim.AdamW.zero_grad)
     step = torch.no_grad()(inspect.unwrap(torch.optim.AdamW.step))
+
+    def step_unless(self, broken: Tensor) -> None:
+        """A step, unless this (a bool, where the weights are) is true: then nothing changes. Without waiting for a GPU."""
+        if not self.defaults["fused"]:
+            if not broken:
+                self.step()
+            return
+        self.found_inf = broken.float()  # as torch's GradScaler has it
+        self.step()
 
 
 def build_optimizer(model: nn.Module, cfg: OptimizerConfig) -> AdamW:

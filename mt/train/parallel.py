@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 import numpy as np
 import torch
 import torch.distributed as dist
-from torch import nn
+from torch import Tensor, nn
 from torch.distributed.distributed_c10d import PrefixStore, Store
 from torch.distributed.rendezvous import rendezvous
 from torch.nn.parallel import DistributedDataParallel
@@ -70,9 +70,12 @@ class Ranks:
         """Each count, over all ranks."""
         return counts
 
-    def agree(self, loss: float, norm: float) -> tuple[float, float]:
-        """The loss of all ranks, and the norm, which is the same on all as the gradient is. Raises TrainError if it is not."""
-        return loss, norm
+    def total(self, loss: Tensor) -> Tensor:
+        """The loss of all ranks, where it is."""
+        return loss
+
+    def agree(self, norm: float) -> None:
+        """Raise TrainError where ranks have another norm of the gradient, which is the same on all as the gradient is."""
 
     def settle(self, seconds: float, asked: int | None) -> tuple[float, int | None]:
         """What all ranks go by: the clock of the first, and a signal that any has got."""
@@ -135,12 +138,17 @@ class Several(Ranks):
         """Exact up to 2^53."""
         return tuple(int(sum(each)) for each in self._gather(*counts))
 
-    def agree(self, loss: float, norm: float) -> tuple[float, float]:
-        """So a loss that is not finite on one rank is so on all, and all skip the update."""
-        losses, norms = self._gather(loss, norm)
+    def total(self, loss: Tensor) -> Tensor:
+        """So one that is not finite on one rank is so on all, and all skip the update."""
+        total = loss.double()
+        dist.all_reduce(total)
+        return total
+
+    def agree(self, norm: float) -> None:
+        """By asking all."""
+        (norms,) = self._gather(norm)
         if len({str(one) for one in norms}) > 1:  # as text: not a number is equal to itself
             raise TrainError(f"the ranks no longer have the same gradient, its norm is {', '.join(map(str, norms))}; {self._cure}")
-        return sum(losses), norm
 
     def settle(self, seconds: float, asked: int | None) -> tuple[float, int | None]:
         """So all end after the same update."""

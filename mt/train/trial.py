@@ -13,9 +13,9 @@ from mt.data.chance import Indices
 from mt.data.loader import TrainingData
 from mt.data.meter import Say
 from mt.errors import TrainError
-from mt.train.loop import gradients
 from mt.train.memory import Shape, enough_memory, memory_of
 from mt.train.state import State
+from mt.train.update import gradients
 
 TRIED_ON = {"cuda"}
 """Where memory that runs out is an error at once, and a trial takes a moment."""

@@ -14,8 +14,8 @@ from mt.data.batches import Batch
 from mt.rundir import RunDir
 from mt.train import loop
 from mt.train.events import Update
-from mt.train.loop import update
 from mt.train.state import State
+from mt.train.update import update
 from mt.translator import load_tokenizers
 from tests import toy
 from tests.cases.conftest import tiny_run

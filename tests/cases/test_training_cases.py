@@ -18,9 +18,10 @@ from mt.launch.inputs import open_store
 from mt.model.loss import LossOfBatch, build_loss
 from mt.rundir import RunDir
 from mt.train.events import Update
-from mt.train.loop import Plan, fit, update
+from mt.train.loop import Plan, fit
 from mt.train.schedule import learning_rate
 from mt.train.signals import Stop
+from mt.train.update import update
 from mt.translator import Translator
 from tests import toy
 from tests.runs import contents, differences, journal, mt, torchrun, train
@@ -209,7 +210,7 @@ def test_47_accumulation() -> None:
         state.optimizer.register_step_pre_hook(
             lambda *_: seen.append(torch.cat([p.grad.flatten() for p in state.model.parameters() if p.grad is not None]))
         )
-        made = update(state, micro, cfg=tiny.cfg(clip_norm=0.0), lr=1e-3, epoch=0, start=0.0)
+        made = update(state, micro, cfg=tiny.cfg(clip_norm=0.0), lr=1e-3, start=0.0)
         return made.loss, seen[0]
 
     def part(batch: Batch, row: int, length: int) -> Batch:
@@ -233,7 +234,7 @@ def test_48_clip_after_unscaling() -> None:
     norms: list[float] = []
     weight: Any = state.model.weight
     state.optimizer.register_step_pre_hook(lambda *_: norms.append(float(weight.grad.norm())))
-    event = update(state, [tiny.batch(4)], cfg=tiny.cfg(clip_norm=1.0), lr=1e-3, epoch=0, start=0.0)
+    event = update(state, [tiny.batch(4)], cfg=tiny.cfg(clip_norm=1.0), lr=1e-3, start=0.0)
     assert norms == [pytest.approx(1.0, abs=1e-5)]
     assert (event.norm, event.scale, event.skipped) == (5.0, 1024.0, False)
 

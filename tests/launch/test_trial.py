@@ -55,10 +55,10 @@ def room_for(positions: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let memory run out with a batch of more positions than that."""
     forward = LossOfBatch.forward
 
-    def bounded(self: LossOfBatch, src_BS: Tensor, inputs_BT: Tensor, gold_BT: Tensor) -> tuple[Tensor, Tensor]:
+    def bounded(self: LossOfBatch, src_BS: Tensor, inputs_BT: Tensor, gold_BT: Tensor, real_N: Tensor | None = None) -> tuple[Tensor, int]:
         if self.training and src_BS.numel() + gold_BT.numel() > positions:
             raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 1.00 GiB.")
-        return forward(self, src_BS, inputs_BT, gold_BT)
+        return forward(self, src_BS, inputs_BT, gold_BT, real_N)
 
     monkeypatch.setattr(LossOfBatch, "forward", bounded)
 
@@ -152,10 +152,10 @@ def test_auto_is_the_most_whose_largest_batch_fits(monkeypatch: pytest.MonkeyPat
     state = tiny.slope_state(1.0)
     forward = state.loss.forward
 
-    def bounded(src_BS: Tensor, inputs_BT: Tensor, gold_BT: Tensor) -> Any:
+    def bounded(src_BS: Tensor, inputs_BT: Tensor, gold_BT: Tensor, real_N: Tensor) -> Any:
         if src_BS.numel() + gold_BT.numel() > 5000:
             raise torch.OutOfMemoryError
-        return forward(src_BS, inputs_BT, gold_BT)
+        return forward(src_BS, inputs_BT, gold_BT, real_N)
 
     monkeypatch.setattr(state.loss, "forward", bounded)
     found = choose_batch_tokens(state, data_of, cfg=tiny.cfg(batch_tokens="auto"), room=None)

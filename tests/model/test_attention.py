@@ -6,13 +6,13 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from mt.model.attention import FEW, CrossAttention, SelfAttention, attend, join_heads, split_heads
+from mt.model.attention import FEW, SHORT, CrossAttention, SelfAttention, attend, join_heads, split_heads
 from mt.model.positions import Rotary
 from tests.model.untrained import by_formula
 from tests.oracle.attention import Affine, attention, multi_head
 from tests.oracle.rotary import rotated
 
-B, T, S, H, E = 3, FEW + 2, 5, 2, 3  # T: so many queries that the fused kernel is asked
+B, T, S, H, E = 3, SHORT + 2, 5, 2, 3  # T: so many queries that the fused kernel is asked
 D = H * E
 CAUSAL = torch.ones(T, T, dtype=torch.bool).tril()
 
@@ -122,7 +122,7 @@ def test_cross_attention_is_the_formula(heads: int) -> None:
         multi_head(y.tolist(), m.tolist(), heads=heads, q=q, k=k, v=v, out=out, allowed=[allowed[b, 0, 0].tolist()] * T)
         for b, (y, m) in enumerate(zip(y_BTD, memory_BSD, strict=True))
     ]
-    found = layer(y_BTD, layer.project_memory(memory_BSD), allowed=allowed)
+    found = layer(y_BTD, memory_BSD, allowed=allowed)
     torch.testing.assert_close(found, torch.tensor(expected, dtype=torch.float64))
 
 
@@ -134,7 +134,7 @@ def test_dropout_on_weights_acts_in_training_only(kind: type[SelfAttention | Cro
     def run(layer: SelfAttention | CrossAttention) -> Tensor:
         if isinstance(layer, SelfAttention):
             return layer(x_BTD, allowed=allowed)
-        return layer(x_BTD, layer.project_memory(x_BTD), allowed=allowed)
+        return layer(x_BTD, x_BTD, allowed=allowed)
 
     assert torch.equal(run(layer), run(without))
     layer.train()

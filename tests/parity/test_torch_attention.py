@@ -120,7 +120,7 @@ def test_cross_attention(heads: int) -> None:
     theirs = torchs_attention(layer, nn.MultiheadAttention(DIM, heads, batch_first=True, dtype=torch.float64))
     y_BTD, memory_BSD, allowed_BS = states(B, T, DIM, seed=1), states(B, S, DIM, seed=2), allowed_up_to(2, 5, 1, longest=S)
     expected, _ = theirs(y_BTD, memory_BSD, memory_BSD, key_padding_mask=~allowed_BS)
-    torch.testing.assert_close(layer(y_BTD, layer.project_memory(memory_BSD), allowed=allowed_BS[:, None, None]), expected)
+    torch.testing.assert_close(layer(y_BTD, memory_BSD, allowed=allowed_BS[:, None, None]), expected)
 
 
 @pytest.mark.parametrize("joint", [True, False])

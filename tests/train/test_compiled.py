@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from mt.train.compiled import compile_layers
-from mt.train.loop import update
 from mt.train.state import State
+from mt.train.update import update
 from tests import toy
 from tests.runs import contents, differences, train
 from tests.train import tiny
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:::torch")
 def losses(state: State) -> list[float]:
     """Of four updates with batches of different shapes."""
     batches = [tiny.batch(3, 5), tiny.batch(8, 1, 3), tiny.batch(4), tiny.batch(9, 9, 2, 7)]
-    return [update(state, [one], cfg=tiny.cfg(), lr=1e-2, epoch=0, start=0.0).loss for one in batches]
+    return [update(state, [one], cfg=tiny.cfg(), lr=1e-2, start=0.0).loss for one in batches]
 
 
 def gradients(state: State) -> list[torch.Tensor]:

@@ -6,7 +6,8 @@ import math
 import signal
 import time
 from collections.abc import Iterator
-from itertools import islice
+from dataclasses import replace
+from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import torch
 from mt.errors import TrainError
 from mt.rundir import RunDir
 from mt.train.events import Ended, Event, Saved, Update, Validated
-from mt.train.loop import Plan, fit, patience_lost, reason_to_end
+from mt.train.loop import AHEAD, Plan, fit, patience_lost, reason_to_end
 from mt.train.signals import Stop
 from mt.train.state import State
 from tests.runs import contents, differences
@@ -253,3 +254,77 @@ def test_two_loops_from_one_seed_are_equal_to_the_bit(tmp_path: Path) -> None:
     assert one[0] == two[0]
     assert differences(one[1], two[1]) == []
     assert one[0] != other[0]
+
+
+# ── begun ahead, as on a GPU ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def told(event: Event) -> Any:
+    """All that an event says but for times."""
+    if isinstance(event, Saved):
+        return event.update
+    return replace(event, **{name: 0.0 for name in ("seconds", "waited", "optimizing") if hasattr(event, name)}, **without_shares(event))
+
+
+def without_shares(event: Event) -> dict[str, Any]:
+    return {"shares": {}} if hasattr(event, "shares") else {}
+
+
+def lived(
+    monkeypatch: pytest.MonkeyPatch, folder: Path, *, ahead: int, skip: int | None = None, ema: float = 0.9, **rest: Any
+) -> tuple[list[Any], Any]:
+    """A run in which so many updates are begun before one is read: what it told, and its last checkpoint. Gradient `skip` is broken."""
+    monkeypatch.setitem(AHEAD, "cpu", ahead)
+    run, state = RunDir(folder / str(ahead)), tiny.state(tiny.cfg(ema=ema), dropout=0.3)
+    begun = count(1)
+    break_gradients(state, when=lambda: next(begun) == skip)
+    validator = tiny.Scripted("bleu", [2.0, 6.0, 4.0, 6.0, 5.0, 4.0])
+    data = tiny.Data(tiny.batch(4, 6, seed=1), tiny.batch(3, seed=2), epoch=4)
+    found = [told(event) for event in events(state, run, validator=validator, data=data, ema=ema, **rest)]
+    return found, contents(run.step(run.steps()[-1]))
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        {"plan": {"last_update": 9, "validate_every": 4, "save_every": 3}},
+        {"plan": {"validate_every": 5, "save_every": 100}, "max_epochs": 3},
+        {"plan": {"validate_every": 2}, "early_stopping": {"patience": 2}},
+        {"plan": {"last_update": 7, "validate_every": 1}},
+    ],
+    ids=["updates", "epochs", "patience", "each validated"],
+)
+def test_updates_begun_ahead_of_others_are_the_same_to_the_bit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rest: Any) -> None:
+    expected, checkpoint = lived(monkeypatch, tmp_path, ahead=0, **rest)
+    for ahead in (1, 2, 5):
+        found, other = lived(monkeypatch, tmp_path, ahead=ahead, **rest)
+        assert found == expected
+        assert differences(checkpoint, other) == []
+
+
+def test_a_skip_that_is_known_late_leaves_weights_and_counts_as_one_known_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """But for the rate of those that were begun meanwhile, and their share in the average: both are constant here."""
+    monkeypatch.setattr("mt.train.loop.rate_of", lambda *_: 1e-3)
+    rest: Any = {"plan": {"last_update": 9, "validate_every": 4}, "skip": 5, "ema": 0.05}
+    expected, checkpoint = lived(monkeypatch, tmp_path, ahead=0, **rest)
+    assert [event.update for event in expected if isinstance(event, Update) and event.skipped] == [2]
+    found, other = lived(monkeypatch, tmp_path, ahead=2, **rest)
+    assert found == expected
+    assert differences(checkpoint, other) == []
+
+
+def test_asked_to_stop_what_was_begun_is_made_and_saved(run: RunDir, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(AHEAD, "cpu", 2)
+    stop, state = Stop(), tiny.state()
+    found = events(state, run, plan={"validate_every": 50}, validator=tiny.Scripted("bleu", [1.0]), stop=stop)
+    assert stop_at(3, found, stop) == ["Update 1", "Update 2", "Update 3", "Update 4", "Update 5", "Saved 5", "Ended 5"]
+    assert state.progress.ended is None
+
+
+def test_endless_skipping_ends_a_run_whose_updates_are_begun_ahead(run: RunDir, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(AHEAD, "cpu", 2)
+    state = tiny.state()
+    break_gradients(state)
+    with pytest.raises(TrainError, match="3 updates in a row"):
+        list(events(state, run, max_skipped=3))
+    assert state.progress.update == 0

@@ -12,8 +12,9 @@ from mt.errors import ConfigError, TooLargeError, TrainError
 from mt.model.transformer import Transformer
 from mt.rundir import RunDir
 from mt.train import memory
-from mt.train.loop import update, validate
+from mt.train.loop import validate
 from mt.train.memory import enough_memory, memory_of, refuse_too_large, size_of
+from mt.train.update import update
 from tests.train import tiny
 
 CPU = torch.device("cpu")
@@ -72,9 +73,9 @@ def test_of_a_batch_that_is_too_large_the_message_tells_its_shape_and_how_far_ov
     monkeypatch.setattr(state.loss, "forward", full)
     told = r"^out of memory with a batch of 3 × 9 × 9 .rows × source × target., 2.44 GiB more were needed and 312.00 MiB were free; "
     with pytest.raises(TrainError, match=told + r"lower train.batch_tokens .70. and raise train.accumulate .2. .*gradient_checkpointing"):
-        update(state, [tiny.batch(8, 1, 3)], cfg=tiny.cfg(batch_tokens=70, accumulate=2), lr=1e-3, epoch=0, start=0.0)
+        update(state, [tiny.batch(8, 1, 3)], cfg=tiny.cfg(batch_tokens=70, accumulate=2), lr=1e-3, start=0.0)
     with pytest.raises(TrainError, match="with a batch of 1 × 9 × 9 .*; that is one pair: set model.gradient_checkpointing"):
-        update(state, [tiny.batch(8)], cfg=tiny.cfg(), lr=1e-3, epoch=0, start=0.0)
+        update(state, [tiny.batch(8)], cfg=tiny.cfg(), lr=1e-3, start=0.0)
 
 
 def test_memory_that_runs_out_while_validating_is_not_taken_for_numbers_out_of_hand(tmp_path: Path) -> None:

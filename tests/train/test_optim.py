@@ -77,10 +77,10 @@ def test_it_does_what_torchs_own_does_to_the_bit_and_its_state_is_the_same() -> 
 def test_a_training_step_does_not_load_the_compiler() -> None:
     code = """if True:
         import sys
-        from mt.train.loop import update
+        from mt.train.update import update
         from tests.train import tiny
         state = tiny.state()
-        update(state, [tiny.batch(3, 5)], cfg=tiny.cfg(), lr=0.1, epoch=0, start=0.0)
+        update(state, [tiny.batch(3, 5)], cfg=tiny.cfg(), lr=0.1, start=0.0)
         state.optimizer.load_state_dict(state.optimizer.state_dict())
         assert state.optimizer.state
         print("torch._dynamo" in sys.modules)

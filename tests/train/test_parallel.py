@@ -187,7 +187,8 @@ def test_what_ranks_say_to_each_other(tmp_path: Path) -> None:
     assert first["settled"] == second["settled"] == [10.0, 15]
     assert first["first"] == second["first"] == "of rank 0"
     assert first["collected"] == second["collected"] == [0, 1]
-    assert first["loss"] == second["loss"] == "nan"
+    assert first["loss"] == second["loss"] == 1.5 + 2.5
+    assert first["broken"] == second["broken"] == "nan"
     assert first["norm"] == second["norm"] == "the ranks no longer have the same gradient, its norm is 1.0, 2.0"
     assert first["weights"] == second["weights"] == "the weights of rank 1 are no longer those of rank 0"
     assert first["seeded"] != second["seeded"]
@@ -199,7 +200,9 @@ def test_one_rank_alone_has_what_it_gives() -> None:
     state = torch.get_rng_state()
     ALONE.reseed(1, 2)
     assert torch.equal(state, torch.get_rng_state())
-    assert (ALONE.leads, ALONE.sums(1, 2), ALONE.agree(1.0, 2.0), ALONE.settle(3.0, None)) == (True, (1, 2), (1.0, 2.0), (3.0, None))
+    ALONE.agree(2.0)
+    assert (ALONE.leads, ALONE.sums(1, 2), ALONE.settle(3.0, None)) == (True, (1, 2), (3.0, None))
+    assert ALONE.total(torch.tensor(1.5)) == 1.5
     assert (ALONE.first(lambda: 4), ALONE.collect(5), ALONE.place(torch.device("cpu"))) == (4, [5], torch.device("cpu"))
 
 

@@ -13,8 +13,8 @@ from mt.data.plan import Cursor
 from mt.errors import RunError
 from mt.rundir import RunDir
 from mt.train.events import Spent
-from mt.train.loop import update
 from mt.train.state import Progress, State
+from mt.train.update import update
 from tests.runs import contents, differences
 from tests.train import tiny
 
@@ -23,7 +23,7 @@ CONFIG = tiny.cfg(ema=0.9)
 
 def train(state: State, *numbers: int) -> list[float]:
     """Updates on batches of their own; the losses."""
-    return [update(state, [tiny.batch(4, 6, seed=n)], cfg=CONFIG, lr=1e-2, epoch=0, start=0.0).loss for n in numbers]
+    return [update(state, [tiny.batch(4, 6, seed=n)], cfg=CONFIG, lr=1e-2, start=0.0).loss for n in numbers]
 
 
 @pytest.fixture

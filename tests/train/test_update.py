@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from copy import deepcopy
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,9 +13,10 @@ from torch import Tensor
 
 from mt.data.batches import Batch
 from mt.train.events import Update
-from mt.train.loop import update
+from mt.train.optim import AdamW
 from mt.train.precision import Precision
 from mt.train.state import State
+from mt.train.update import update
 from tests.train import tiny
 from tests.train.tiny import break_gradients
 
@@ -27,7 +29,7 @@ def gradient_at_step(state: State, *micro: Batch, clip_norm: float = 0.0) -> tup
         seen.extend(p.grad.clone() for p in state.model.parameters() if p.grad is not None)
 
     handle = state.optimizer.register_step_pre_hook(look)
-    event = update(state, micro, cfg=tiny.cfg(clip_norm=clip_norm), lr=1e-3, epoch=0, start=0.0)
+    event = update(state, micro, cfg=tiny.cfg(clip_norm=clip_norm), lr=1e-3, start=0.0)
     handle.remove()
     return event, seen
 
@@ -107,8 +109,8 @@ def test_a_gradient_that_is_not_finite_changes_nothing(scaled: bool) -> None:
     for _ in range(2):
         gradient_at_step(state, tiny.batch(4))
     before, bad = snapshot(state), True
-    event, stepped = gradient_at_step(state, tiny.batch(4))
-    assert (event.skipped, event.update, stepped) == (True, 2, [])
+    event, _ = gradient_at_step(state, tiny.batch(4))
+    assert (event.skipped, event.update) == (True, 2)
     assert not math.isfinite(event.norm)
     assert unchanged(before, snapshot(state))
     assert (state.progress.update, state.progress.skipped, state.progress.skipped_in_a_row) == (2, 1, 1)
@@ -123,11 +125,12 @@ def test_a_gradient_that_is_not_finite_changes_nothing(scaled: bool) -> None:
 def test_a_loss_that_is_not_finite_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Even if its gradient is."""
     state = tiny.slope_state(3.0, 4.0)
+    gradient_at_step(state, tiny.batch(3))
     before = snapshot(state)
     forward = state.loss.forward
     monkeypatch.setattr(state.loss, "forward", lambda *batch: (forward(*batch)[0] + math.nan, 1))
-    event, stepped = gradient_at_step(state, tiny.batch(3))
-    assert (event.skipped, event.norm, stepped) == (True, 5.0, [])
+    event, _ = gradient_at_step(state, tiny.batch(3))
+    assert (event.skipped, event.norm) == (True, 5.0)
     assert unchanged(before, snapshot(state))
 
 
@@ -137,9 +140,33 @@ def test_the_moving_average_follows_each_update() -> None:
     assert oracle is not None
     for number in range(1, 4):
         gradient_at_step(state, tiny.batch(4))
-        oracle.update(state.model, updates=number)
+        oracle.update(state.model, updates=number, unless=torch.tensor(False))
     assert state.ema is not None
     assert unchanged(oracle.average, state.ema.average)
+
+
+def test_an_optimiser_that_cannot_be_told_on_the_device_skips_as_well() -> None:
+    state = tiny.slope_state(3.0, 4.0)
+    groups = [{key: group[key] for key in ("params", "lr", "weight_decay")} for group in state.optimizer.param_groups]
+    state.optimizer = AdamW(groups, fused=False)
+    gradient_at_step(state, tiny.batch(3))
+    before, bad = snapshot(state), False
+    break_gradients(state, when=lambda: bad)
+    bad = True
+    assert gradient_at_step(state, tiny.batch(3))[0].skipped
+    assert unchanged(before, snapshot(state))
+    bad = False
+    assert not gradient_at_step(state, tiny.batch(3))[0].skipped
+    assert not unchanged(before, snapshot(state))
+
+
+def test_places_of_real_positions_that_are_given_are_those_that_would_be_found() -> None:
+    whole = tiny.batch(8, 1, 3, 12, 2)
+    event, expected = gradient_at_step(tiny.state(), whole)
+    assert whole.real_N is not None
+    found, gradient = gradient_at_step(tiny.state(), replace(whole, real_N=None))
+    assert found.loss == event.loss
+    assert all(torch.equal(a, b) for a, b in zip(gradient, expected, strict=True))
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
@@ -149,7 +176,7 @@ def test_gradient_checkpointing_makes_the_same_updates_to_the_last_bit(precision
     for checkpointing in (False, True):
         state = tiny.state(dropout=0.3)
         state.precision, state.model.gradient_checkpointing = precision, checkpointing
-        events = [update(state, [tiny.batch(5, 3), tiny.batch(4)], cfg=tiny.cfg(), lr=1e-2, epoch=0, start=0.0) for _ in range(3)]
+        events = [update(state, [tiny.batch(5, 3), tiny.batch(4)], cfg=tiny.cfg(), lr=1e-2, start=0.0) for _ in range(3)]
         found.append((snapshot(state), [(event.loss, event.norm) for event in events], torch.rand(())))
     (weights, told, draw), (weights_again, told_again, draw_again) = found
     assert unchanged(weights, weights_again)

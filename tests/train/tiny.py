@@ -51,7 +51,7 @@ class Slope(nn.Module):
         self.model.weight = nn.Parameter(torch.zeros(len(gradient)))
         self.model.dim = 512  # type: ignore[assignment]
 
-    def forward(self, src_BS: Tensor, inputs_BT: Tensor, gold_BT: Tensor) -> tuple[Tensor, Tensor]:  # noqa: ARG002
+    def forward(self, src_BS: Tensor, inputs_BT: Tensor, gold_BT: Tensor, real_N: Tensor) -> tuple[Tensor, Tensor]:  # noqa: ARG002
         return (self.model.weight * self.gradient).sum() * (gold_BT != 0).sum(), (gold_BT != 0).sum()  # type: ignore[operator]
 
 

@@ -19,7 +19,7 @@ from mt.train.parallel import Ranks, started
 def complaint(of: Ranks, norm: float, model: nn.Module) -> tuple[str, str]:
     """Of gradients, then of weights that differ."""
     found = []
-    for check in (lambda: of.agree(1.0, norm), lambda: of.refuse_differences(model)):
+    for check in (lambda: of.agree(norm), lambda: of.refuse_differences(model)):
         try:
             check()
         except TrainError as error:
@@ -42,7 +42,8 @@ def main(folder: Path) -> None:
             "settled": ranks.settle(10.0 + ranks.rank, 15 if ranks.rank else None),
             "first": ranks.first(lambda: f"of rank {ranks.rank}"),
             "collected": ranks.collect(ranks.rank),
-            "loss": str(ranks.agree(math.nan if ranks.rank else 1.0, math.nan)[0]),
+            "loss": ranks.total(torch.tensor(1.5 + ranks.rank)).item(),
+            "broken": str(ranks.total(torch.tensor(math.nan if ranks.rank else 1.0)).item()),
             "norm": norm,
             "weights": weights,
             "seeded": torch.rand(()).item(),
