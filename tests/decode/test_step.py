@@ -5,7 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mt.decode.step import Hypothesis, Suppress, best_tokens, refuse_nan
+from mt.decode.step import BLOCK, Hypothesis, Suppress, best_tokens, refuse_nan
 from mt.errors import DecodeError
 from tests.oracle.table_model import BOS, EOS, PAD, UNK, TableStep
 
@@ -51,6 +51,24 @@ def test_best_tokens_are_those_of_a_sort_by_value_then_id(row: list[float], k: i
         assert values == [given_row[i] for i in expected]
         assert [i for i in ids if given_row[i] > -torch.inf] == [i for i in expected if given_row[i] > -torch.inf]
         assert len(set(ids)) == len(ids)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("vocabulary", [BLOCK * 40, BLOCK * 40 + 1, BLOCK * 41 - 1, 8000])
+def test_best_tokens_of_wide_rows_are_those_of_a_sort(vocabulary: int, dtype: torch.dtype) -> None:
+    """With rows of few values, which tie within a block and between blocks, and rows whose best stand together."""
+    rng = torch.Generator().manual_seed(vocabulary)
+    rows = torch.randn(20, vocabulary, generator=rng)
+    rows[5:10] = torch.randint(0, 40, (5, vocabulary), generator=rng).float()
+    rows[10:15] = rows[10:15].sort(dim=1).values
+    rows[15:].masked_fill_(torch.rand(5, vocabulary, generator=rng) < 0.998, -torch.inf)
+    rows = rows.to(dtype)
+    for k in (1, 3, 8):
+        value_RK, id_RK = best_tokens(rows, k)
+        for row, values, ids in zip(rows.tolist(), value_RK.tolist(), id_RK.tolist(), strict=True):
+            expected = sorted(range(vocabulary), key=lambda i, row=row: (-row[i], i))[:k]
+            assert values == [row[i] for i in expected]
+            assert [i for i, value in zip(ids, values, strict=True) if value > -torch.inf] == [i for i in expected if row[i] > -torch.inf]
 
 
 def test_best_tokens_of_a_wide_row_of_equals_are_the_lowest_ids() -> None:
