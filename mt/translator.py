@@ -86,7 +86,7 @@ class Translator:
         load_weights(model, read_weights(path, weights), source=path)
         wanted = precision or config.decode.precision
         numbers = PRECISIONS[fastest(where) if wanted == "auto" else cast("Precision", wanted)]
-        return cls(model.to(where, numbers).eval(), tokenizers, config=config, device=where)
+        return cls(model.to(where).narrowed(numbers).eval(), tokenizers, config=config, device=where)
 
     @classmethod
     def ensemble(cls, runs: Sequence[str | Path], checkpoint: str = "best", *, mix: Mix | None = None, **named: Any) -> Translator:
@@ -103,7 +103,7 @@ class Translator:
 
     @property
     def precision(self) -> Precision:
-        """What the weights are in."""
+        """What the matrices are in."""
         dtype = self.model.output.weight.dtype
         return next(name for name, numbers in PRECISIONS.items() if numbers == dtype)
 

@@ -26,9 +26,9 @@ from mt.config.schema import ModelConfig, TrainConfig
 from mt.data.batches import Batch, padded
 from mt.data.plan import Order, Span
 from mt.model.loss import LossOfBatch
+from mt.model.process import keep_few_primitives, keep_freed_memory
 from mt.model.transformer import Transformer
 from mt.train.precision import choose_precision
-from mt.train.process import keep_few_primitives, keep_freed_memory
 from mt.train.state import State
 from mt.train.update import update
 

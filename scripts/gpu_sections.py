@@ -128,7 +128,7 @@ def decoding(setting: Setting) -> Figures:
     lines = [line for line, _ in zip(read_lines(setting.src), range(40 if setting.tiny else 2000), strict=False)]
     outputs: dict[str, list[list[int]]] = {}
     for precision in ("fp32", "bf16"):
-        model = copy.deepcopy(made.state.model).to(PRECISIONS[precision]).eval()
+        model = copy.deepcopy(made.state.model).narrowed(PRECISIONS[precision]).eval()
         translator = Translator(model, made.data.tokenizers, config=made.config, device=made.state.device)
         searched(translator, lines[:10])
         start = synchronised(made.state.device)

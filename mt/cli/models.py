@@ -35,7 +35,7 @@ def load_models(models: Sequence[Path], *, how: Literal["mean", "log"] | None, s
             raise MTError(f"{alone[0]} goes with several models: give --model RUN again for each")
         from mt.translator import Translator
 
-        return not_slow(Translator.load(models[0], **named))
+        return made_fast(Translator.load(models[0], **named))
     try:
         weights = tuple(map(float, shares.split(","))) if shares else ()
     except ValueError:
@@ -43,13 +43,16 @@ def load_models(models: Sequence[Path], *, how: Literal["mean", "log"] | None, s
     from mt.decode.ensemble import Mix
     from mt.translator import Translator
 
-    return not_slow(Translator.ensemble(models, mix=Mix(how or "mean", weights), **named))
+    return made_fast(Translator.ensemble(models, mix=Mix(how or "mean", weights), **named))
 
 
-def not_slow(translator: Translator) -> Translator:
-    """The same; a warning if its numbers are none that the hardware multiplies."""
+def made_fast(translator: Translator) -> Translator:
+    """The same, with what makes it fast on a CPU; a warning if its numbers are none that the hardware multiplies."""
     from mt.model.device import fastest
+    from mt.model.process import keep_freed_memory
 
+    if translator.engine.device.type == "cpu":
+        keep_freed_memory()
     if translator.precision != "fp32" and (best := fastest(translator.engine.device)) == "fp32":
         warn(f"{translator.precision} is imitated by this {translator.engine.device.type}, and slower than {best}: try --precision auto")
     return translator

@@ -18,10 +18,10 @@ from mt.config.schema import Config
 from mt.data.batches import collate
 from mt.data.loader import TrainingData
 from mt.data.plan import Cursor
+from mt.model.process import keep_few_primitives, keep_freed_memory
 from mt.train.events import Update
 from mt.train.loop import Plan, rate_of
 from mt.train.parallel import ALONE
-from mt.train.process import keep_few_primitives, keep_freed_memory
 from mt.train.state import State
 from mt.train.update import update
 from mt.train.validate import Validator, Validators

@@ -30,6 +30,7 @@ from mt.launch.dry_run import foretell
 from mt.launch.prepare import Prepared, join, prepare, run_path
 from mt.launch.prepare import resume as resume_run
 from mt.model.device import choose_device
+from mt.model.process import keep_few_primitives, keep_freed_memory
 from mt.rundir import RunDir
 from mt.train.compiled import compile_layers
 from mt.train.events import Event
@@ -38,7 +39,6 @@ from mt.train.loop import fit, patience_lost, reason_to_end
 from mt.train.memory import enough_memory, room_of
 from mt.train.monitor import Console, Journal, TensorBoard, naming
 from mt.train.parallel import ALONE, Ranks
-from mt.train.process import keep_few_primitives, keep_freed_memory
 from mt.train.signals import Stop, stop_on
 from mt.train.state import Progress
 from mt.train.trial import try_largest

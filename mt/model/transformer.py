@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Literal
+from typing import Literal, Self
 
 import torch
 from torch import Tensor, nn
@@ -122,6 +122,16 @@ class Transformer(nn.Module):
                     nn.init.xavier_uniform_(block)
             else:
                 nn.init.xavier_uniform_(parameter)
+
+    def narrowed(self, dtype: torch.dtype) -> Self:
+        """This model with its matrices in `dtype`, and what they are multiplied with rounded to it; norms and sums of residuals stay."""
+        narrow = [] if dtype == self.output.weight.dtype else [*self.modules()]
+        for module in narrow:
+            if isinstance(module, nn.Linear | nn.Embedding):
+                module.to(dtype)
+            if isinstance(module, nn.Linear):
+                module.register_forward_pre_hook(lambda linear, inputs: (inputs[0].to(linear.weight.dtype),))
+        return self
 
     def embed(self, embedding: nn.Embedding, ids_BT: Tensor, start: int = 0) -> Tensor:
         """Scaled embeddings plus positions from `start` on, (B, T) → (B, T, D)."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from copy import deepcopy
 from itertools import product
 
 import pytest
@@ -269,3 +270,19 @@ def test_a_config_decides_the_options() -> None:
         assert layer.feed_forward.dropout.p == 0.5
         assert layer.attention.turn is model.encoder[0].attention.turn  # one table for all
     assert (model.positions.rows == 0).all()
+
+
+def test_a_narrowed_model_rounds_what_is_multiplied_and_nothing_else() -> None:
+    """The sums of residuals, norms and positions stay in fp32: what comes out is nearer than with all of the model in bf16."""
+    torch.manual_seed(1)
+    model = Transformer(src_vocab=200, tgt_vocab=200, dim=64, ffn=96, heads=4, encoder_layers=4, decoder_layers=4).eval()
+    ids = Ids(*(torch.randint(4, 200, (6, 20)) for _ in range(3)))
+    with torch.no_grad():
+        exact = states(model, ids)
+        narrow = deepcopy(model).narrowed(torch.bfloat16)
+        whole, narrowed = (states(other, ids) - exact for other in (deepcopy(model).bfloat16(), narrow))
+        assert torch.equal(states(deepcopy(model).narrowed(torch.float32), ids), exact)
+    assert 0 < narrowed.norm() < 0.8 * whole.norm()
+    assert narrowed.dtype == torch.float32
+    assert narrow.output.weight is narrow.tgt_embedding.weight
+    assert narrow.output.weight.dtype == torch.bfloat16

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from mt.train.process import M_MMAP_THRESHOLD, M_TRIM_THRESHOLD, PRIMITIVES, keep_few_primitives, keep_freed_memory
+from mt.model.process import M_MMAP_THRESHOLD, M_TRIM_THRESHOLD, PRIMITIVES, keep_few_primitives, keep_freed_memory
 
 
 @pytest.mark.parametrize(("platform", "expected"), [("linux", {M_MMAP_THRESHOLD, M_TRIM_THRESHOLD}), ("darwin", set()), ("win32", set())])
