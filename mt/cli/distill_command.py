@@ -9,7 +9,7 @@ import typer
 
 from mt.clean.flags import MAX_RATIO, MAX_REPEATS
 from mt.cli.model_options import BatchTokens, BeamWidth, Checkpoint, Device, Precision, To, WhichWeights
-from mt.cli.models import not_slow
+from mt.cli.models import made_fast
 from mt.cli.streams import refuse_same
 from mt.cli.synthesis_options import MaxRatio, MaxRepeats, Output, refuse_limits, say
 from mt.errors import MTError
@@ -62,7 +62,7 @@ def distill(
 
     refuse_place(output_file)
     translator, about = load_model(model, checkpoint, device=device, precision=precision, weights=weights)
-    not_slow(translator)
+    made_fast(translator)
     width = beam or translator.config.decode.beam
     if tgt and width == 1:
         raise MTError("--tgt chooses among several translations, and greedy search has one: give --beam 2 or more")
