@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
-from mt.decode.given import Given
-from mt.decode.score import token_log_probs
-from mt.decode.step import Hypothesis, concatenated
 from mt.errors import DataError
+from mt.forced.given import Given
+from mt.forced.score import token_log_probs
 from mt.formats.pairs import one_line
+from mt.search.step import Hypothesis, concatenated
 from mt.translator import WINDOW, Translator
 
 

@@ -13,23 +13,23 @@ from mt.checkpoint import Weights, check_model, load_weights, read_state, read_w
 from mt.config.directions import sources, targets
 from mt.config.load import load
 from mt.config.schema import MAX_BATCH_TOKENS, Config, Langs
-from mt.decode.attended import attended
-from mt.decode.control import NO_CONTROL, Control, Wish, Wishes
+from mt.constraints.control import NO_CONTROL, Control, Wish, Wishes
+from mt.constraints.spelling import Speller
 from mt.decode.engine import Beam, Engine, Sampling
-from mt.decode.ensemble import Mix
 from mt.decode.job import Job, Target
-from mt.decode.links import Alignment, Units, alignments, given_of
 from mt.decode.mbr import by_utility
 from mt.decode.parts import Part, batches_of, spaced, split
-from mt.decode.spelling import Speller
-from mt.decode.step import Hypothesis
 from mt.decode.translation import Following, Translation, flags_on, second_tries, whole_lines
 from mt.decode.windows import windows
 from mt.errors import DecodeError, RunError
+from mt.forced.attended import attended
+from mt.forced.links import Alignment, Units, alignments, given_of
 from mt.formats.pairs import one_line
 from mt.model.device import Precision, choose_device, fastest
 from mt.model.transformer import Transformer
 from mt.rundir import RunDir
+from mt.search.ensemble import Mix
+from mt.search.step import Hypothesis
 from mt.tokenizer.spm import Tokenizer, Tokenizers
 
 WINDOW = 10_000

@@ -16,13 +16,13 @@ from torch import Tensor
 
 from mt.data.batches import padded
 from mt.decode.engine import Beam, ModelStep
-from mt.decode.greedy import greedy_search
 from mt.decode.parts import Part, batches_of
-from mt.decode.step import Hypothesis, Step, Suppress
 from mt.evaluate.metrics import score
 from mt.files import read_lines
 from mt.model.process import keep_freed_memory
 from mt.model.transformer import Transformer
+from mt.search.greedy import greedy_search
+from mt.search.step import Hypothesis, Step, Suppress
 from mt.translator import Translator
 
 Batches = Sequence[Sequence[Part]]

@@ -20,10 +20,10 @@ from gpu_measure import ROOT, Setting, compiled, name_of, peak_memory, speed_of,
 from torch.profiler import ProfilerActivity, profile
 
 from mt.decode.engine import ModelStep
-from mt.decode.greedy import greedy_search
 from mt.decode.parts import Part, batches_of
-from mt.decode.step import Suppress
 from mt.files import read_lines
+from mt.search.greedy import greedy_search
+from mt.search.step import Suppress
 from mt.train.events import Update
 from mt.translator import PRECISIONS, Translator
 

@@ -18,11 +18,11 @@ from hypothesis import strategies as st
 from mt.config.schema import DecodeConfig, Langs, TokenizerConfig
 from mt.decode.engine import Beam, Sampling
 from mt.decode.parts import best_cut, split
-from mt.decode.step import Hypothesis
 from mt.decode.translation import Translation, whole_lines
 from mt.errors import ConfigError, DecodeError, MTError, RunError
 from mt.model import device as hardware
 from mt.rundir import RunDir
+from mt.search.step import Hypothesis
 from mt.tokenizer.fit import fit
 from mt.tokenizer.spm import Tokenizer
 from mt.translator import Translator

@@ -15,8 +15,8 @@ import typer
 from mt.clean.flags import Flag
 from mt.config.protection import KINDS
 from mt.config.stage import MAX_BEAM
-from mt.decode.control import Control
-from mt.decode.glossary import Glossary, Term
+from mt.constraints.control import Control
+from mt.constraints.glossary import Glossary, Term
 from mt.errors import DataError, DecodeError, MTError
 from mt.files import read_lines
 from mt.formats.placeholders import Protected

@@ -40,7 +40,7 @@ def load_models(models: Sequence[Path], *, how: Literal["mean", "log"] | None, s
         weights = tuple(map(float, shares.split(","))) if shares else ()
     except ValueError:
         raise MTError(f"--ensemble-weights {shares}: give a number for each model, with commas, such as 2,1") from None
-    from mt.decode.ensemble import Mix
+    from mt.search.ensemble import Mix
     from mt.translator import Translator
 
     return made_fast(Translator.ensemble(models, mix=Mix(how or "mean", weights), **named))

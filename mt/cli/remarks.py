@@ -10,7 +10,7 @@ import typer
 
 from mt.clean.flags import Flag
 from mt.cli.control_options import with_report
-from mt.decode.control import NO_CONTROL, Control
+from mt.constraints.control import NO_CONTROL, Control
 
 if TYPE_CHECKING:
     from mt.decode.translation import Translation

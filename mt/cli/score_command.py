@@ -18,7 +18,7 @@ from mt.errors import DataError, MTError
 from mt.files import decode_lines, read_lines, write_atomic
 
 if TYPE_CHECKING:
-    from mt.decode.step import Hypothesis
+    from mt.search.step import Hypothesis
 
 
 def score(

@@ -20,8 +20,8 @@ from mt.unpack import CHUNK_BYTES
 if TYPE_CHECKING:
     from tqdm import tqdm
 
-    from mt.decode.step import Hypothesis
     from mt.decode.translation import Translation
+    from mt.search.step import Hypothesis
 
 
 class Format(StrEnum):

@@ -1,1 +1,1 @@
-"""From next-token distributions to outputs: greedy, beam and sampled search over any `Step`. Searches know no model and no text."""
+"""From lines to translations: `engine` puts the model, the constraints and a search together; a line that is too long goes in parts."""

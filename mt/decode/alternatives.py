@@ -10,8 +10,8 @@ from dataclasses import replace
 
 import torch
 
-from mt.decode.orders import Orders
-from mt.decode.step import State, Step, best_tokens, refuse_nan
+from mt.constraints.orders import Orders
+from mt.search.step import State, Step, best_tokens, refuse_nan
 
 
 @torch.no_grad()

@@ -12,22 +12,22 @@ from torch import Tensor
 
 from mt.config.schema import MAX_COVERAGE_PENALTY, DecodeConfig
 from mt.config.stage import MAX_BEAM
+from mt.constraints.orders import NO_ORDERS, Orders
+from mt.constraints.wrappers import constrained
 from mt.data.batches import padded
 from mt.decode.alternatives import branched, next_ids
-from mt.decode.attended import attended
-from mt.decode.beam import beam_search, hypotheses_wanted
-from mt.decode.coverage import reranked
-from mt.decode.ensemble import Ensemble, Mix
-from mt.decode.given import enough_memory
-from mt.decode.greedy import greedy_search
 from mt.decode.mbr import Mbr
-from mt.decode.orders import NO_ORDERS, Orders
-from mt.decode.sample import refuse_settings, sample_search, several
-from mt.decode.step import Hypothesis, Step, Suppress
-from mt.decode.wrappers import constrained
 from mt.errors import DecodeError
+from mt.forced.attended import attended
+from mt.forced.coverage import reranked
+from mt.forced.given import enough_memory
 from mt.model.cache import DecoderCache
 from mt.model.transformer import Transformer
+from mt.search.beam import beam_search, hypotheses_wanted
+from mt.search.ensemble import Ensemble, Mix
+from mt.search.greedy import greedy_search
+from mt.search.sample import refuse_settings, sample_search, several
+from mt.search.step import Hypothesis, Step, Suppress
 from mt.tokenizer.spm import Tokenizers
 
 
@@ -40,7 +40,7 @@ class Beam:
     n_best: int = 1
     patience: float = 1.0
     coverage_penalty: float = 0.0
-    """β of `mt.decode.coverage`, by which all that a search finished is ranked; 0: none."""
+    """β of `mt.forced.coverage`, by which all that a search finished is ranked; 0: none."""
     mbr: Mbr | None = None
     """Choose among the n-best by expected utility."""
 

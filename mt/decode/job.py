@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from mt.constraints.spelling import Speller
 from mt.decode.engine import Beam, Sampling
-from mt.decode.spelling import Speller
 
 
 class Target(NamedTuple):

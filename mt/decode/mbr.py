@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 
-from mt.decode.step import Hypothesis
 from mt.errors import DecodeError
 from mt.evaluate.metrics import build_metric
+from mt.search.step import Hypothesis
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from mt.decode.control import Wish
+from mt.constraints.control import Wish
 from mt.tokenizer.spm import Tokenizer
 
 UNSPACED = {"zh", "ja", "th", "lo", "km", "my"}

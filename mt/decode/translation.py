@@ -8,11 +8,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from mt.clean.flags import Flag, flags_of
-from mt.decode.glossary import Term
-from mt.decode.links import Alignment
+from mt.constraints.glossary import Term
 from mt.decode.parts import spaced
-from mt.decode.step import Hypothesis, concatenated
+from mt.forced.links import Alignment
 from mt.formats.pairs import one_line
+from mt.search.step import Hypothesis, concatenated
 from mt.tokenizer.spm import Tokenizer
 
 

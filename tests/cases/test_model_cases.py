@@ -13,9 +13,9 @@ from torch import Tensor, nn
 
 from mt.data.batches import padded
 from mt.decode.engine import Beam, Engine
-from mt.decode.step import Hypothesis
 from mt.model.loss import LossOfBatch
 from mt.model.transformer import Transformer
+from mt.search.step import Hypothesis
 from mt.tokenizer.spm import Tokenizer, Tokenizers
 from tests.model.untrained import BOS, EOS, PAD, UNK, Ids, batch, gradients, lively_transformer, sentences, small_transformer
 

@@ -6,11 +6,11 @@ import math
 
 import pytest
 
-from mt.decode.beam import beam_search
-from mt.decode.greedy import greedy_search
-from mt.decode.sample import sample_search
-from mt.decode.step import Hypothesis, Suppress
 from mt.errors import DecodeError
+from mt.search.beam import beam_search
+from mt.search.greedy import greedy_search
+from mt.search.sample import sample_search
+from mt.search.step import Hypothesis, Suppress
 from tests.oracle.table_model import BOS, EOS, PAD, UNK, Table, TableStep, random_table, spell, written_table
 
 T1_WORDS = "a b x y"

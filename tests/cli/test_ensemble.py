@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from mt.decode.ensemble import Mix
 from mt.rundir import RunDir
+from mt.search.ensemble import Mix
 from mt.translator import Translator
 from tests import toy
 from tests.translating import lively_run, mt

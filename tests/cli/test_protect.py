@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mt.config.protection import KINDS
-from mt.decode.control import Control
+from mt.constraints.control import Control
 from mt.decode.engine import Beam, Sampling
 from mt.formats.placeholders import Protected
 from mt.rundir import RunDir

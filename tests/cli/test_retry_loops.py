@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from mt.decode.control import Control
+from mt.constraints.control import Control
 from mt.decode.engine import Beam, Sampling
 from mt.rundir import RunDir
 from mt.translator import Translator

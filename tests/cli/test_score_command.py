@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from mt.decode.given import Given
-from mt.decode.score import token_log_probs
+from mt.forced.given import Given
+from mt.forced.score import token_log_probs
 from mt.rundir import RunDir
 from mt.translator import Translator
 from tests import toy

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mt.decode.control import Control
+from mt.constraints.control import Control
 from mt.decode.engine import Beam, Sampling
 from mt.rundir import RunDir
 from mt.translator import Translator

@@ -8,12 +8,12 @@ from typing import cast
 import pytest
 import torch
 
+from mt.constraints.orders import Orders
 from mt.decode.engine import Beam, Engine, Sampling
-from mt.decode.given import Given
-from mt.decode.orders import Orders
-from mt.decode.score import token_log_probs
-from mt.decode.step import Hypothesis
 from mt.errors import DecodeError
+from mt.forced.given import Given
+from mt.forced.score import token_log_probs
+from mt.search.step import Hypothesis
 from mt.tokenizer.spm import Tokenizer, Tokenizers
 from tests.model.untrained import BOS, EOS, PAD, UNK, VOCAB, lively_transformer, sentences
 

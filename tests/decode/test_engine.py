@@ -11,12 +11,12 @@ import torch
 from torch import Tensor
 
 from mt.config.schema import DecodeConfig
-from mt.decode.beam import beam_search
 from mt.decode.engine import Beam, Engine, ModelStep, Sampling
-from mt.decode.given import enough_memory
-from mt.decode.step import Hypothesis, Suppress
 from mt.errors import DecodeError
+from mt.forced.given import enough_memory
 from mt.model.transformer import Transformer
+from mt.search.beam import beam_search
+from mt.search.step import Hypothesis, Suppress
 from mt.tokenizer.spm import Tokenizer, Tokenizers
 from tests.model.untrained import BOS, EOS, PAD, UNK, batch, lively_transformer, sentences
 

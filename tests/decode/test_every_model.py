@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mt.decode.engine import Beam, Engine, Sampling
-from mt.decode.given import Given
-from mt.decode.score import token_log_probs
-from mt.decode.step import Hypothesis
+from mt.forced.given import Given
+from mt.forced.score import token_log_probs
 from mt.model.transformer import Transformer
+from mt.search.step import Hypothesis
 from mt.tokenizer.spm import Tokenizers
 from tests.decode.test_engine import CPU, IDS, log_probs, outputs, rescored
 from tests.model.test_options import OPTIONS

@@ -14,14 +14,14 @@ import pytest
 import torch
 from torch import Tensor
 
-from mt.decode.beam import beam_search
 from mt.decode.engine import Beam, ModelStep
-from mt.decode.given import Given
-from mt.decode.greedy import greedy_search
-from mt.decode.score import token_log_probs
-from mt.decode.step import Hypothesis
 from mt.export.ct2 import export
+from mt.forced.given import Given
+from mt.forced.score import token_log_probs
 from mt.model.transformer import Transformer
+from mt.search.beam import beam_search
+from mt.search.greedy import greedy_search
+from mt.search.step import Hypothesis
 from mt.translator import Translator
 from tests import toy
 from tests.runs import train

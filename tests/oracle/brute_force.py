@@ -10,7 +10,7 @@ from tests.oracle.table_model import EOS, Table
 
 
 class Output(NamedTuple):
-    """As the hypotheses of mt.decode, made by other means."""
+    """As the hypotheses of mt.search, made by other means."""
 
     ids: list[int]
     log_prob: float

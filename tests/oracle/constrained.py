@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 
 import torch
 
-from mt.decode.beam import beam_search
-from mt.decode.greedy import greedy_search
-from mt.decode.orders import Orders
-from mt.decode.sample import sample_search
-from mt.decode.step import Hypothesis
-from mt.decode.wrappers import constrained
+from mt.constraints.orders import Orders
+from mt.constraints.wrappers import constrained
+from mt.search.beam import beam_search
+from mt.search.greedy import greedy_search
+from mt.search.sample import sample_search
+from mt.search.step import Hypothesis
 from tests.oracle.brute_force import Output, brute_force
 from tests.oracle.table_model import BOS, EOS, Table, TableStep
 

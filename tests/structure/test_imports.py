@@ -39,6 +39,7 @@ def test_imports_point_down() -> None:
     [
         ("errors.py", "import mt.files", "mt.errors is not allowed to import mt.files"),
         ("model/loss.py", "import mt.data.store", "mt.model is not allowed to import mt.data"),
+        ("search/step.py", "import mt.model.device", "mt.search is not allowed to import mt.model"),
         ("evaluate/metrics.py", "import torch", "mt.evaluate is not allowed to import torch"),
         ("utils.py", "", "mt.utils"),
     ],

@@ -17,9 +17,9 @@ from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 
 from mt.decode.engine import Beam, Sampling
-from mt.decode.step import Hypothesis
 from mt.decode.translation import Translation
 from mt.rundir import RunDir
+from mt.search.step import Hypothesis
 from mt.synthesize import produce as module
 from mt.synthesize.produce import Job, chooser, produce, wrong_language
 from mt.synthesize.unfinished import beside
