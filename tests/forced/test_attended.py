@@ -33,14 +33,15 @@ def by_hand(model: Transformer, pair: Given) -> list[list[float]]:
     ids, asked = batch([pair.source], [pair.target]), {}
 
     def note(_module: Any, inputs: tuple[Any, ...], _output: Any) -> None:
-        asked["y"], (asked["k"], _) = inputs
+        asked["y"], asked["memory"] = inputs
 
     cross = model.decoder[telling_layer(model)].cross
     allowed_BS = torch.ones_like(ids.src_BS, dtype=torch.bool)
     handle = cross.register_forward_hook(note)
     with torch.no_grad():
         model.decode(model.encode(ids.src_BS, allowed_BS), allowed_BS, ids.inputs_BT)
-        q_HTE, k_HSE = split_heads(cross.q(asked["y"]), cross.heads)[0].tolist(), asked["k"][0].tolist()
+        projected = cross.q(asked["y"]), cross.kv(asked["memory"]).chunk(2, dim=-1)[0]
+        q_HTE, k_HSE = (split_heads(one, cross.heads)[0].tolist() for one in projected)
     handle.remove()
     size = ids.src_BS.size(1)
     each = [[float(s == place) for s in range(size)] for place in range(size)]  # whose mean is the weights themselves
