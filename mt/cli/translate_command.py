@@ -139,7 +139,6 @@ def translate(
     text_only = {"--n-best": n_best if n_best and n_best > 1 else None, "--format": output_format if output_format != Format.text else None}
     text_only["--alternatives"] = alternatives
     kind = document_kind(input_format, input_file, output_file, text_only=text_only, retranslate=retranslate)
-    refuse_format(output_format, n_best=n_best, alternatives=alternatives, alignment=alignment)
     beside = [path for path in (prefix_file, ban, require, glossary) if path]
     refuse_same(output_file, input_file, *beside, *entries(model))
     wishes = asked(
@@ -181,6 +180,7 @@ def translate(
             mbr=mbr,
             utility=mbr_utility or "chrf",
         )
+        refuse_format(output_format, n_best=n_best, alternatives=alternatives, alignment=alignment)
         search = partial(
             translator.stream,
             to=to,

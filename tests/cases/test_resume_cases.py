@@ -13,9 +13,8 @@ from mt.checkpoint import read_weights
 from mt.data.batches import Batch
 from mt.rundir import RunDir
 from mt.train import loop
-from mt.train.events import Update
 from mt.train.state import State
-from mt.train.update import update
+from mt.train.update import Begun, begin
 from mt.translator import load_tokenizers
 from tests import toy
 from tests.cases.conftest import tiny_run
@@ -40,12 +39,12 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Both:
     seen: dict[str, list[tuple[str, ...]]] = {"straight": [], "resumed": []}
 
     def go(name: str, updates: int, *words: str) -> None:
-        def spying(state: State, micro: list[Batch], **rest: Any) -> Update:
+        def spying(state: State, micro: list[Batch], **rest: Any) -> Begun:
             seen[name].append(tuple(origin for batch in micro for origin in batch.origins))
-            return update(state, micro, **rest)
+            return begin(state, micro, **rest)
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(loop, "update", spying)
+            patch.setattr(loop, "begin", spying)
             assert tiny_run(folder, *settings, f"train.max_updates={updates}", name=name, more=words).code == 0
 
     go("straight", 20)

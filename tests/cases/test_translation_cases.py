@@ -135,10 +135,11 @@ def test_25_literal_specials(trained: ToyRun) -> None:
     lines = ["bage </s> depe fide .", "<s> bage", "bage <unk> depe", "bage <pad> depe", "<0x41>", "bage <2xx> depe"]
     done = translated(trained, lines)
     assert len(done.lines) == 6
-    assert {right("depe"), right("fide")} & set(done.lines[0].split())
     src = trained.translator.tokenizers.src
-    for parts in trained.translator.encoded(lines):
+    after = ["depe fide .", "bage", "depe", "depe", "", "depe"]  # the name, which is read as well
+    for end, parts in zip(after, trained.translator.encoded(lines), strict=True):
         assert not {src.pad, src.bos, src.eos} & {i for ids in parts for i in ids}
+        assert src.decode([i for ids in parts for i in ids]).endswith(end)
 
 
 def test_35_unknown(trained: ToyRun, tmp_path: Path) -> None:

@@ -58,6 +58,7 @@ class LowerTranslator:
 
     lang: str | None = "de"
     precision = "fp32"
+    engine = SimpleNamespace(device=SimpleNamespace(type="cpu"))
     config = Config.model_validate_json(
         '{"langs": {"src": "en", "tgt": "de"}, "data": {"train": [{"src": "train.en", "tgt": "train.de"}], "dev": "none"}}'
     )

@@ -65,7 +65,7 @@ def test_a_loss_that_came_down_and_exploded_ends_the_run_and_names_a_checkpoint_
     batch = tiny.batch(5, 3, 8)
     with torch.no_grad():
         total, count = good.loss(batch.src_BS, batch.inputs_BT, batch.gold_BT)
-    assert total / count < lowest + FAR / 2
+    assert total / count < lowest + FAR  # of one checkpoint, at a rate that is high already
 
 
 def test_the_way_on_is_from_the_best_checkpoint_where_that_is_a_good_one(run: RunDir) -> None:
