@@ -48,13 +48,14 @@ def load_models(models: Sequence[Path], *, how: Literal["mean", "log"] | None, s
 
 def made_fast(translator: Translator) -> Translator:
     """The same, with what makes it fast on a CPU; a warning if its numbers are none that the hardware multiplies."""
-    from mt.model.device import fastest
+    from mt.model.device import fastest, imitates
     from mt.model.process import keep_freed_memory
 
-    if translator.engine.device.type == "cpu":
+    device, precision = translator.engine.device, translator.precision
+    if device.type == "cpu":
         keep_freed_memory()
-    if translator.precision != "fp32" and (best := fastest(translator.engine.device)) == "fp32":
-        warn(f"{translator.precision} is imitated by this {translator.engine.device.type}, and slower than {best}: try --precision auto")
+    if imitates(device, precision):
+        warn(f"{precision} is imitated by this {device.type}, and slower than {fastest(device)}: try --precision auto")
     return translator
 
 

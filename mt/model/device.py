@@ -46,3 +46,8 @@ def fastest(device: torch.device) -> Precision:
     if multiplies_bf16(device):
         return "bf16"
     return "fp16" if device.type == "cuda" else "fp32"
+
+
+def imitates(device: torch.device, precision: Precision) -> bool:
+    """Whether the hardware has no products in these numbers (fp16 is taken for something that no CPU has)."""
+    return (precision == "bf16" and not multiplies_bf16(device)) or (precision == "fp16" and device.type == "cpu")

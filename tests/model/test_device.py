@@ -4,7 +4,8 @@ import pytest
 import torch
 
 from mt.errors import ConfigError
-from mt.model.device import choose_device, fastest, multiplies_bf16
+from mt.model import device as hardware
+from mt.model.device import choose_device, fastest, imitates, multiplies_bf16
 
 
 @pytest.mark.parametrize(
@@ -47,3 +48,11 @@ def test_a_cpu_multiplies_bf16_with_either_extension(monkeypatch: pytest.MonkeyP
 def test_the_fastest_numbers(monkeypatch: pytest.MonkeyPatch, name: str, has_bf16: bool, expected: str) -> None:
     monkeypatch.setattr("mt.model.device.multiplies_bf16", lambda _: has_bf16)
     assert fastest(torch.device(name)) == expected
+
+
+@pytest.mark.parametrize("has_bf16", [True, False])
+def test_what_is_imitated(monkeypatch: pytest.MonkeyPatch, has_bf16: bool) -> None:
+    monkeypatch.setattr(hardware, "multiplies_bf16", lambda _: has_bf16)
+    cpu, cuda = torch.device("cpu"), torch.device("cuda")
+    assert [imitates(cpu, precision) for precision in ("fp32", "bf16", "fp16")] == [False, not has_bf16, True]
+    assert [imitates(cuda, precision) for precision in ("fp32", "bf16", "fp16")] == [False, not has_bf16, False]
