@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from mt.config.schema import DecodeConfig
+from mt.config.stage import MAX_BEAM
 from mt.decode.engine import Beam, Sampling
 from mt.decode.mbr import Mbr
 from mt.errors import DecodeError
@@ -47,19 +48,20 @@ def search_of(system: str, cfg: DecodeConfig) -> Beam | Sampling:
     greedy · beam-W · sample · rerank-N: of the N best of a beam the one nearest to all · mbr-N: the same of N samples.
     """
     kind, _, number = system.partition("-")
-    n = int(number) if number.isdecimal() and number.isascii() else 0
+    n = int(number) if number.isdecimal() and number.isascii() and len(number) < 5 else 0
     match kind:
         case "greedy" if not number:
             return Beam.build(cfg, width=1, n_best=1)
-        case "beam" if n:
+        case "beam" if 0 < n <= MAX_BEAM:
             return Beam.build(cfg, width=n, n_best=1)
         case "sample" if not number:
             return Sampling(length_penalty=cfg.length_penalty)
-        case "rerank" if n > 1:
-            return Beam(width=n, n_best=n, length_penalty=cfg.length_penalty, mbr=Mbr())
-        case "mbr" if n > 1:
+        case "rerank" if 1 < n <= MAX_BEAM:
+            return replace(Beam.build(cfg, width=n, n_best=n), mbr=Mbr())
+        case "mbr" if 1 < n <= MAX_BEAM:
             return Sampling(n_best=n, length_penalty=cfg.length_penalty, mbr=Mbr())
-    raise DecodeError(f"system {system}: give greedy, beam-N, sample, rerank-N (of a beam) or mbr-N (of samples), such as {SYSTEMS[2]}")
+    ways = "greedy, beam-N, sample, rerank-N (of a beam) or mbr-N (of samples)"
+    raise DecodeError(f"system {system!r}: give {ways}, such as {SYSTEMS[2]}, N up to {MAX_BEAM}")
 
 
 def measured(

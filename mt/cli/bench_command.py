@@ -13,6 +13,7 @@ from mt.cli.model_options import BatchTokens, Checkpoint, Device, To, WhichWeigh
 from mt.cli.models import Models, entries, load_models
 from mt.cli.score_command import read_pairs
 from mt.cli.streams import refuse_same
+from mt.config.schema import DecodeConfig
 from mt.errors import DataError, MTError
 from mt.files import write_atomic
 
@@ -61,10 +62,12 @@ def bench(
         if not pairs:
             raise DataError(f"{src}: has no lines, so that there is nothing to compare")
 
-        from mt.systems import SYSTEMS, Measured, measured
+        from mt.systems import SYSTEMS, Measured, measured, search_of
 
         found: list[Measured] = []
-        chosen = [name.strip() for name in systems.split(",")] if systems else SYSTEMS
+        chosen = SYSTEMS if systems is None else [name.strip() for name in systems.split(",")]
+        for name in chosen:
+            search_of(name, DecodeConfig())  # says so if there is none
         print(f"{'system':<12}{'numbers':<9}{'BLEU':>7}{'chrF2':>8}{'lines/s':>10}")
         for numbers in ("fp32", "bf16") if precision == "both" else (precision,):
             translator = load_models(model, how=None, shares=None, checkpoint=checkpoint, device=device, precision=numbers, weights=weights)

@@ -8,10 +8,11 @@ from typing import Annotated, Literal
 import typer
 
 from mt.cli.model_options import Checkpoint, WhichWeights
+from mt.errors import MTError
 
 
 def export_(
-    model: Annotated[Path, typer.Option(readable=False, metavar="RUN", help="Run directory that `mt train` wrote.")],
+    model: Annotated[list[Path], typer.Option(readable=False, metavar="RUN", help="Run directory that `mt train` wrote.")],
     output: Annotated[Path, typer.Option(metavar="FOLDER", help="Where the model is written; must not be there yet, or be empty.")],
     format_: Annotated[Literal["ctranslate2"], typer.Option("--format", help="The program that is to run it.")] = "ctranslate2",
     quantization: Annotated[
@@ -30,6 +31,8 @@ def export_(
     mt export --model runs/demo --output demo-ct2 --quantization int8
     """
     del format_  # there is one
+    if len(model) > 1:
+        raise MTError("mt export writes one model: give --model once")
     from mt.export.ct2 import export
 
-    export(model, output, checkpoint, weights=weights, quantization=quantization)
+    export(model[0], output, checkpoint, weights=weights, quantization=quantization)

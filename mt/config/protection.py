@@ -12,6 +12,8 @@ def flaw_of(pattern: str) -> str | None:
     """What is wrong with a name or a regular expression, and the cure."""
     if pattern in KINDS:
         return None
+    if pattern == "none":
+        return "'none' goes alone: leave it out, or the others"
     if re.fullmatch(r"[a-zA-Z_]*", pattern):  # letters alone are a slip of a name, and no pattern worth having
         return f"{pattern!r} is no kind; give {', '.join(KINDS)}, or a regular expression"
     try:

@@ -62,11 +62,14 @@ def test_what_the_names_ask_for() -> None:
     assert search_of("beam-7", cfg) == Beam(width=7, length_penalty=0.6)
     assert search_of("sample", cfg) == Sampling(length_penalty=0.6)
     assert search_of("rerank-4", cfg) == Beam(width=4, n_best=4, length_penalty=0.6, mbr=Mbr())
+    assert search_of("rerank-4", DecodeConfig(patience=2.0, coverage_penalty=0.5)) == Beam(
+        width=4, n_best=4, patience=2.0, coverage_penalty=0.5, mbr=Mbr()
+    )
     assert search_of("mbr-16", cfg) == Sampling(n_best=16, length_penalty=0.6, mbr=Mbr())
     assert all(search_of(system, cfg) for system in SYSTEMS)
 
 
-@pytest.mark.parametrize("system", ["", "beam", "beam-0", "beam-x", "greedy-2", "mbr-1", "mbr", "viterbi"])
+@pytest.mark.parametrize("system", ["", "beam", "beam-0", "beam-x", "greedy-2", "mbr-1", "mbr", "mbr-99999", "viterbi"])
 def test_a_name_that_there_is_not(system: str) -> None:
     with pytest.raises(DecodeError, match="give greedy, beam-N"):
         search_of(system, DecodeConfig())
@@ -80,4 +83,5 @@ def test_mistakes_are_one_line(run: RunDir, files: list[str | Path], tmp_path: P
     fewer = mt("bench", "--model", run.path, *files[:2], "--ref", tmp_path / "none")
     assert (fewer.code, fewer.out) == (2, b"")
     assert "has 6 lines" in fewer.err[0]
-    assert mt("bench", "--model", run.path, *files, "--systems", "viterbi").err[0].startswith("system viterbi: give greedy")
+    assert mt("bench", "--model", run.path, *files, "--systems", "greedy,viterbi").out == b""
+    assert mt("bench", "--model", run.path, *files, "--systems", "viterbi").err[0].startswith("system 'viterbi': give greedy")

@@ -96,6 +96,7 @@ def test_the_run_says_what_is_protected_and_the_option_otherwise(tmp_path: Path)
     ("words", "message"),
     [
         ("--protect number", "--protect: 'number' is no kind; give tags, placeholders, numbers, urls, emails, or a regular expression"),
+        ("--protect none --protect numbers", "--protect: 'none' goes alone: leave it out, or the others"),
         ("--protect x(", "--protect: 'x(' is no regular expression: missing ), unterminated subpattern at position 1"),
         ("--fail-on lost", "--fail-on lost goes with --protect, which says what is not to be lost: add it"),
     ],

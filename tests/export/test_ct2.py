@@ -186,6 +186,8 @@ def test_a_folder_with_something_in_it_is_refused(tmp_path: Path) -> None:
     assert (done.code, done.err) == (2, [f"{full}: is there already; remove it, or give another folder"])
     assert os.listdir(full) == ["mine"]
     assert mt("export", "--model", run.path, "--output", empty).code == 0
+    twice = mt("export", "--model", run.path, "--model", run.path, "--output", tmp_path / "twice")
+    assert (twice.code, twice.err) == (2, ["mt export writes one model: give --model once"])
     assert {"model.bin", "config.json", "tokenizer.model", "mt.json"} < set(os.listdir(empty))
     assert [path.name for path in tmp_path.glob(".*")] == []
 
