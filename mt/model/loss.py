@@ -43,8 +43,8 @@ class SmoothedCrossEntropy(torch.autograd.Function):
                 states_CD = states_ND[start : start + CHUNK].to(product)
                 logits_CV = states_CD @ weight.T
                 probs_CV = logits_CV.softmax(dim=-1)
-                top_C1, place_C1 = logits_CV.max(dim=-1, keepdim=True)
-                partition_C1 = top_C1.to(dtype) - probs_CV.gather(1, place_C1).to(dtype).log()  # of the logits: log Σ exp
+                top_C1, most_C1 = (one.amax(dim=-1, keepdim=True).to(dtype) for one in (logits_CV, probs_CV))
+                partition_C1 = top_C1 - most_C1.log()  # of the logits: log Σ exp
                 log_gold_C1 = logits_CV.gather(1, gold_C1).to(dtype) - partition_C1
                 log_sums_C1 = (states_CD.to(dtype) @ sums_D)[:, None] - vocab * partition_C1
                 total -= ((1 - smoothing) * log_gold_C1 + smoothing / vocab * log_sums_C1).sum()
