@@ -2,13 +2,13 @@
 
 Text is scored as it stands, raw and detokenised: nothing here, least of all the references, passes through a tokenizer of
 the run. Validation during training and `mt eval` call the same `score`. Metrics: BLEU (Papineni et al. 2002), chrF2
-(Popović 2015) and TER (Snover et al. 2006) as in sacreBLEU (Post 2018, https://aclanthology.org/W18-6319).
+(Popović 2015), chrF2++ (Popović 2017) and TER (Snover et al. 2006) as in sacreBLEU (Post 2018, https://aclanthology.org/W18-6319).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import mean
 from typing import Any, cast
@@ -20,8 +20,11 @@ from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
 
 from mt.errors import ConfigError, DataError
+from mt.evaluate.doubts import about_lines, about_metrics, unspaced
 
 METRICS = ("bleu", "chrf", "ter")
+"""Those that are given if none are named."""
+KNOWN = ("bleu", "chrf", "chrf++", "ter")
 BOOTSTRAP_SAMPLES = 1000
 BOOTSTRAP_SEED = 12345
 
@@ -33,18 +36,10 @@ TOKENIZER_OF_LANGUAGE = {
     **dict.fromkeys(("th", "tha", "lo", "lao", "km", "khm", "my", "mya"), "char"),
 }
 
-# Thai, Lao, Burmese, Khmer, kana and Han: written without spaces between words.
-UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
-
-# What Moses-like tokenizers leave behind: spaces before marks and clitics, @-@, and escaped quotes.
-TOKENISED = re.compile(r"\s[.,;:!?%)\]](?=\s|$)|\s['’](?:s|t|d|m|re|ve|ll)\b|@-@|&(?:apos|quot|amp|#\d+);")
-PUNCTUATION = re.compile(r"[.,;:!?%)\]'’&-]")
-TOKENISED_MARGIN = 0.1
-
 
 @dataclass(frozen=True)
 class MetricScore:
-    """One score: `metric` is its key (bleu, chrf, ter), `name` and `signature` are sacreBLEU's, `interval` is 95 %."""
+    """One score: `metric` is its key (bleu, chrf, chrf++, ter), `name` and `signature` are sacreBLEU's, `interval` is 95 %."""
 
     metric: str
     name: str
@@ -62,7 +57,7 @@ class Scores:
     lines: int
 
     def __getitem__(self, metric: str) -> MetricScore:
-        """The score of `bleu`, `chrf` or `ter`; a KeyError when it was not asked for."""
+        """The score of `bleu`, `chrf`, `chrf++` or `ter`; a KeyError when it was not asked for."""
         found = next((one for one in self.metrics if one.metric == metric), None)
         if found is None:
             raise KeyError(metric)
@@ -103,9 +98,9 @@ def score(
         warnings += said
         if isinstance(result, BLEUScore) and not result.totals[-1]:
             warnings.append("BLEU is undefined, and given as 0: no hypothesis is long enough for a 4-gram; go by chrF")
-    warnings += _doubts(hypotheses, references)
-    if _unspaced(references):
-        warnings += _unspaced_doubts(scores, default_tokenizer=tokenize is None and tokenizer_for(lang) == "13a")
+    warnings += about_lines(hypotheses, references)
+    if unspaced(references):
+        warnings += about_metrics({one.metric for one in scores}, default_tokenizer=tokenize is None and tokenizer_for(lang) == "13a")
     return Scores(scores, warnings, len(hypotheses))
 
 
@@ -132,16 +127,18 @@ def check_counts(hypotheses: Sequence[str], references: Sequence[Sequence[str]])
 
 
 def build_metric(key: str, *, lang: str | None, tokenize: str | None, lowercase: bool) -> tuple[Metric, list[str]]:
-    """The sacreBLEU metric called `key` (bleu, chrf or ter), and warnings about the way it had to be set up."""
+    """The sacreBLEU metric called `key` (bleu, chrf, chrf++ or ter), and warnings about the way it had to be set up."""
     match key:
         case "bleu":
             return _bleu(lang=lang, tokenize=tokenize, lowercase=lowercase)
         case "chrf":
             return CHRF(lowercase=lowercase), []
+        case "chrf++":
+            return CHRF(lowercase=lowercase, word_order=2), []
         case "ter":
             return TER(), []
         case _:
-            raise ConfigError(f"no metric is called `{key}`; choose from {', '.join(METRICS)}")
+            raise ConfigError(f"no metric is called `{key}`; choose from {', '.join(KNOWN)}")
 
 
 def closeness_by(key: str, *, lang: str | None) -> Callable[[str, str], float]:
@@ -184,68 +181,27 @@ def bootstrap_interval(metric: Metric, statistics: list[list[float]]) -> tuple[f
     """sacreBLEU's 95 % bootstrap interval (Koehn 2004), mean ± half-width over 1000 samples, noted in `metric`'s signature.
 
     The same draws and float32 sums as `sacrebleu --confidence`, to the last bit; but the seed is always 12345, whatever
-    SACREBLEU_SEED says, and samples are drawn one at a time, where sacreBLEU gathers all (7 GB for chrF on 100000 lines).
+    SACREBLEU_SEED says.
     """
-    rows = np.array(statistics, dtype=np.float32)
-    rng = np.random.default_rng(BOOTSTRAP_SEED)
-    samples = (rows[rng.choice(len(rows), size=len(rows), replace=True)].sum(0) for _ in range(BOOTSTRAP_SAMPLES))
-    scores: list[Any] = [metric._compute_score_from_stats(cast("list[Any]", sample)).score for sample in samples]
-    if any(isinstance(one, np.float32) for one in scores):
-        # A sample of empty references only has Python's 0.0 or 100.0 there, on which sacreBLEU 2.6.0 ends with an exception.
-        scores = [np.float32(one) for one in scores]
-    scores.sort()
+    scores = sorted(bootstrap_scores(metric, statistics))
     outside = BOOTSTRAP_SAMPLES // 40
     centre, half_width = float(mean(scores)), float(0.5 * (scores[-1 - outside] - scores[outside]))
     metric.n_bootstrap, metric.seed = BOOTSTRAP_SAMPLES, str(BOOTSTRAP_SEED)
     return centre - half_width, centre + half_width
 
 
-def _doubts(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> list[str]:
-    """Warnings about the lines themselves: empty references, pieces instead of text, one side that looks tokenised unlike the other."""
-    found = []
-    for number, lines in enumerate(references, start=1):
-        if empty := [n for n, line in enumerate(lines, start=1) if not line.strip()]:
-            where = f" in set {number}" if len(references) > 1 else ""
-            found.append(f"{_plural(len(empty), 'empty reference')}{where} ({_line_numbers(empty)})")
-    if 2 * sum("\u2581" in line for line in hypotheses) > len(hypotheses):
-        found.append("the hypotheses are subword pieces, not text, which makes the scores wrong: decode them")
-    ours, theirs = _tokenised_share(hypotheses), _tokenised_share(line for lines in references for line in lines)
-    if ours is not None and theirs is not None and abs(ours - theirs) > TOKENISED_MARGIN:
-        side, cure = ("hypotheses", "detokenise them") if ours > theirs else ("references", "score against the raw text")
-        shares = f"{ours:.0%} of the hypotheses with punctuation set it off by spaces, {theirs:.0%} of the references"
-        found.append(f"the {side} look tokenised, which makes BLEU and TER wrong: {shares}; {cure}")
-    return found
+def bootstrap_scores(
+    metric: Metric, statistics: list[list[float]], *, samples: int = BOOTSTRAP_SAMPLES, seed: int = BOOTSTRAP_SEED
+) -> list[Any]:
+    """The score of each of so many samples of the lines, the same lines for whatever statistics.
 
-
-def _tokenised_share(lines: Iterable[str]) -> float | None:
-    """Which part of the lines with punctuation shows the traces of a tokenizer, from 0 to 1; None when no line has any."""
-    marks = [TOKENISED.search(line) is not None for line in lines if PUNCTUATION.search(line)]
-    return sum(marks) / len(marks) if marks else None
-
-
-def _unspaced(references: Sequence[Sequence[str]]) -> bool:
-    """Whether most of the text is in a script written without spaces between words, and has indeed less than one in ten characters."""
-    text = "".join("".join(lines) for lines in references)
-    return 2 * len(UNSPACED.findall(text)) > len(text) > 10 * text.count(" ")
-
-
-def _unspaced_doubts(scores: Iterable[MetricScore], *, default_tokenizer: bool) -> list[str]:
-    """Warnings about scores that count words between spaces, for text that has none."""
-    names = {one.metric for one in scores}
-    found = []
-    if "bleu" in names and default_tokenizer:
-        found.append("the text has no spaces between words, so BLEU with tok:13a means little: name the target language")
-    if "ter" in names:
-        found.append("the text has no spaces between words, so TER takes whole sentences for words and means little: go by chrF")
-    return found
-
-
-def _plural(count: int, noun: str) -> str:
-    """The count with its noun, as in `1 empty reference` and `2 empty references`."""
-    return f"{count} {noun}" + ("" if count == 1 else "s")
-
-
-def _line_numbers(numbers: Sequence[int], *, shown: int = 5) -> str:
-    """The first of the line numbers, as in `line 2` and `lines 2, 5, 9, 12, 13, …`."""
-    listed = ", ".join(map(str, numbers[:shown])) + (", …" if len(numbers) > shown else "")
-    return f"{'line' if len(numbers) == 1 else 'lines'} {listed}"
+    Drawn one at a time, where sacreBLEU gathers all (7 GB for chrF on 100000 lines); the draws are the same.
+    """
+    rows = np.array(statistics, dtype=np.float32)
+    rng = np.random.default_rng(seed)
+    drawn = (rows[rng.choice(len(rows), size=len(rows), replace=True)].sum(0) for _ in range(samples))
+    scores: list[Any] = [metric._compute_score_from_stats(cast("list[Any]", sample)).score for sample in drawn]
+    if any(isinstance(one, np.float32) for one in scores):
+        # A sample of empty references only has Python's 0.0 or 100.0 there, on which sacreBLEU 2.6.0 ends with an exception.
+        scores = [np.float32(one) for one in scores]
+    return scores
