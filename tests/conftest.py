@@ -18,6 +18,7 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["HF_HOME"] = HUB_CACHE.name
 # Inherited by processes that tests start.
 os.environ["XDG_CACHE_HOME"] = CACHE.name
+os.environ["MPLCONFIGDIR"] = f"{CACHE.name}/matplotlib"  # its settings would be looked for in the home as well
 
 settings.register_profile("mt", settings(), deadline=None)
 settings.load_profile("mt")

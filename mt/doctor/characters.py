@@ -14,6 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mt.page.elements import INVISIBLE
+
 CODES = 0x110000
 """Number of code points there are."""
 
@@ -35,9 +37,6 @@ NO_CHARACTERS = [*range(0xFDD0, 0xFDF0), *(plane + last for plane in range(0, CO
 """Code points that Unicode never gives to one: like control characters, they have no place in a text."""
 # Those at which str.splitlines and others cut: VT, FF, FS, GS, RS, U+2028, U+2029. NEL, U+0085, is more often a misread ellipsis.
 SEPARATORS = "\x0b\x0c\x1c\x1d\x1e\u2028\u2029"
-# Soft hyphen, Arabic letter mark, zero-width space, word joiner and invisible operators, direction marks and overrides. Not the zero-width
-# joiners, which Persian, Indic scripts and emoji are written with.
-INVISIBLE = "\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f"
 
 # UTF-8 read as Windows-1252 (or Latin-1): a letter for the first byte, then others for those from 0x80 to 0xBF. Only what can hardly be
 # meant: `MAÇÃ»`, `Å…` and `café…”` are text.

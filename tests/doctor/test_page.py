@@ -3,32 +3,14 @@
 from __future__ import annotations
 
 import json
-from html.parser import HTMLParser
 from pathlib import Path
 
 from mt.doctor.page import page
 from mt.doctor.summary import lines
 from tests.corpora import config, diagnosis, examine, pairs, write
+from tests.page.reading import Tags
 
 EVIL = '<script>alert("x")</script><img src=x onerror=y> & $title ${about}'
-
-
-class Tags(HTMLParser):
-    """All tags of a page, and whether they nest."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.seen: set[str] = set()
-        self.open: list[str] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.seen.add(tag)
-        assert not any(name.startswith("on") or name in ("src", "href") for name, _ in attrs), "the page needs nothing else"
-        if tag not in ("meta", "br"):
-            self.open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
 
 
 def test_corpus_text_never_becomes_markup(tmp_path: Path) -> None:
@@ -36,10 +18,9 @@ def test_corpus_text_never_becomes_markup(tmp_path: Path) -> None:
     test = write(tmp_path, "news", [(EVIL, "x y z"), *pairs(5, seed=3)])
     found = diagnosis(config(tmp_path, train=write(tmp_path, "train", [*pairs(50), *ill]), test=f'{{"<b>news": {test}}}'))
     html = page(found, title=f"Check of {EVIL}")
-    tags = Tags()
-    tags.feed(html)
-    assert tags.open == []
-    assert not tags.seen & {"script", "img", "b onerror"}
+    tags = Tags(html)
+    assert not {"script", "img"} & set(tags.seen)
+    assert tags.links == ["data:,"]
     assert "&lt;script&gt;alert" in html
     assert "$title ${about}" in html
     assert "<mark>U+2028</mark>" in html

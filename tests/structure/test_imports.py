@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "mt"
 MODULES = sorted(PACKAGE.rglob("*.py"))
-HEAVY = ("torch", "datasets", "sacrebleu", "sentencepiece", "pandas", "tensorboard")
+HEAVY = ("torch", "datasets", "sacrebleu", "sentencepiece", "pandas", "tensorboard", "matplotlib")
 
 
 def lint_imports(folder: Path) -> subprocess.CompletedProcess[str]:
