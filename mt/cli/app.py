@@ -31,6 +31,7 @@ from mt.cli import (
     average_command,
     backtranslate_command,
     bench_command,
+    compare_command,
     config_command,
     data_command,
     distill_command,
@@ -62,6 +63,7 @@ app = typer.Typer(
 app.command("train", cls=Command, short_help="Go from raw text to a trained run, with its scores.")(train_command.train)
 app.command("translate", **POSITIONAL, short_help="Translate text with a run: N lines in, N lines out.")(translate_command.translate)
 app.command("eval", **POSITIONAL, short_help="Score a run or a file of translations: BLEU, chrF, TER.")(eval_command.eval_)
+app.command("compare", **POSITIONAL, short_help="Tell whether systems differ by more than chance, and where.")(compare_command.compare)
 app.command("score", **POSITIONAL, short_help="Tell how probable a run finds given translations.")(score_command.score)
 app.command("bench", **POSITIONAL, short_help="Compare searches with a run: quality and speed.")(bench_command.bench)
 app.command("average", cls=Command, short_help="Average the weights of checkpoints of a run.")(average_command.average)

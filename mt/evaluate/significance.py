@@ -35,6 +35,9 @@ class Resampling:
     seed: int = BOOTSTRAP_SEED
 
 
+USUAL = Resampling()
+
+
 @dataclass(frozen=True)
 class Estimate:
     """A score, and the 95 % interval of the paired bootstrap: mean ± half-width."""
@@ -61,9 +64,7 @@ class Difference:
         return found.pop() if len(found) == 1 else None
 
 
-def paired(
-    metric: Metric, statistics: Sequence[Statistics], resampling: Resampling = Resampling()
-) -> tuple[list[Estimate], list[Difference]]:
+def paired(metric: Metric, statistics: Sequence[Statistics], resampling: Resampling = USUAL) -> tuple[list[Estimate], list[Difference]]:
     """The scores of all systems, and how all but the first differ from the first, the baseline.
 
     `statistics` are those of `segment_statistics` for each system, of the same lines.
@@ -80,6 +81,15 @@ def paired(
     return estimates, [
         Difference(float(score - scores[0]), _interval(samples - sampled[0]), *p_values) for score, samples, *p_values in found
     ]
+
+
+def difference_intervals(metric: Metric, statistics: Sequence[Statistics], resampling: Resampling = USUAL) -> list[tuple[float, float]]:
+    """Only the intervals of what `paired` finds, in Python's numbers: several times as fast, the last digits are others."""
+    rows = np.array(statistics, dtype=np.float64)
+    rng = np.random.default_rng(resampling.seed)
+    drawn = (rows[:, rng.choice(rows.shape[1], size=rows.shape[1])].sum(1).tolist() for _ in range(resampling.samples))
+    baseline, *others = np.array([[metric._compute_score_from_stats(one).score for one in sample] for sample in drawn]).T
+    return [_interval(samples - baseline) for samples in others]
 
 
 def signature(metric: Metric, **test: int) -> str:
