@@ -5,6 +5,7 @@ tokenizer.model                or tokenizer.src.model and tokenizer.tgt.model
 data/store.json                where in the cache the prepared pairs are, and what tells them from others
 data/filtered.json             what was kept and dropped of each corpus
 data/sources.json              SHA-256 of the files it was made from
+data/split/                    dev and test set as text, and split.json, where they were held out of the training corpora
 journal.jsonl                  one event a line
 tensorboard/
 checkpoints/step-00012000/     model.safetensors, state.json, trainer.pt
@@ -68,6 +69,7 @@ class RunDir:
         self.pointer = self.data / "store.json"
         self.filtered = self.data / "filtered.json"
         self.sources = self.data / "sources.json"
+        self.split = self.data / "split"
 
     def is_whole(self) -> bool:
         """Whether a run was prepared here to the end: the config is written last."""
@@ -86,7 +88,7 @@ class RunDir:
         inside = self.data.iterdir() if self.data.is_dir() else ()
         found = [*self.path.iterdir(), *inside]  # before what is half-written: another process may be writing
         half_made = {self.lock_file, self.data, *self.tokenizer_files(joint=True), *self.tokenizer_files(joint=False)}
-        half_made |= {self.pointer, self.filtered, self.sources, *self.half_written(), self.replaced, self.replacing}
+        half_made |= {self.pointer, self.filtered, self.sources, self.split, *self.half_written(), self.replaced, self.replacing}
         found = [path for path in found if path not in half_made and path.exists()]
         return [str(path.relative_to(self.path)) for path in found]
 

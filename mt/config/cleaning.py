@@ -1,13 +1,13 @@
-"""Settings of what training text is kept, and of the noise that is put on it."""
+"""Settings of what training text is kept, what of it is held out, and of the noise that is put on it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Discriminator, Field, Tag
 
-from mt.config.stage import Contradiction, Count, Stage, clash
+from mt.config.stage import Auto, Contradiction, Count, Stage, auto_tag, clash, kind_tag
 
 Share = Annotated[float, Field(ge=0, le=1)]
 
@@ -69,3 +69,13 @@ class AugmentConfig(Stage):
         if self.upper_case + self.title_case > 1:
             what = f"upper_case {self.upper_case:g} and title_case {self.title_case:g} are more than 1 together; lower one of them"
             yield clash(what, "upper_case", "title_case")
+
+
+class SplitConfig(Stage):
+    """Shares of the training pairs that are held out where data.dev is left out, and stay out of training (docs/split.md)."""
+
+    dev: Annotated[Auto | Annotated[float, Field(gt=0, le=0.5), Tag(kind_tag("number"))], Discriminator(auto_tag)] = "auto"
+    """As dev set; auto: 5 %, halved while that is more than 2000 pairs, more of a corpus of fewer than 2000. The same share of more pairs
+    holds out the same ones, and more."""
+    test: Annotated[Auto | Annotated[float, Field(ge=0, lt=0.5), Tag(kind_tag("number"))], Discriminator(auto_tag)] = "auto"
+    """As test set, where data.test is left out, too; 0: none."""

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag
 
-from mt.config.cleaning import AugmentConfig, FilterConfig
+from mt.config.cleaning import AugmentConfig, FilterConfig, SplitConfig
 from mt.config.stage import Auto, Contradiction, Count, Stage, auto_tag, clash, kind_tag
 
 Weight = Annotated[float, Field(ge=1e-3, le=1000)]
@@ -221,10 +221,12 @@ class DataConfig(Stage):
 
     train: list[Corpus] = Field(min_length=1)
     """Training corpora, each in one of the formats below (docs/formats.md), as in {src: a.en, tgt: a.de}; so are dev and test sets."""
-    dev: DevSet
-    """Validation set, several by name (the means of their scores decide), or `none` to train without one."""
+    dev: DevSet | None = None
+    """Validation set, several by name (the means of their scores decide), or `none` to train without; left out: held out (data.split)."""
     test: dict[str, Corpus] = {}
     """Test sets by name, scored once at the end."""
+    split: SplitConfig | None = None
+    """What is held out where there is no dev set. In the config of a run: what was, which stays out of training."""
     max_pieces: int = Field(default=256, ge=1, le=100_000)
     """Longest side of a pair, in pieces, without end mark and tag; also where `translate` splits a line."""
     filters: FilterConfig = FilterConfig()
@@ -244,7 +246,7 @@ class DataConfig(Stage):
         """The validation sets by name."""
         if isinstance(self.dev, dict):
             return self.dev
-        return {} if self.dev == "none" else {self.dev.called(): self.dev}
+        return {} if self.dev is None or self.dev == "none" else {self.dev.called(): self.dev}
 
     def contradictions(self) -> Iterator[Contradiction]:
         """Names tell corpora apart in messages and test sets apart in file names."""

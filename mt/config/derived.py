@@ -51,5 +51,8 @@ def left_out(config: Config) -> Iterator[str]:
     for key, (given, least, most) in found.items():
         if given is None and most is not None:
             yield f"{key}: {most}" if least == most else f"{key}: {least} to {most}, more for a larger corpus"
+    if config.data.dev is None:
+        which = "data.dev" if config.data.test else "data.dev and data.test"
+        yield f"{which}: held out of the training pairs (data.split)"
     if config.train.batch_tokens == "auto":
         yield f"train.batch_tokens: {AUTO_TOKENS}, on CUDA as many as fit"

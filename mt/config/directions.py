@@ -58,7 +58,7 @@ def with_directions(data: DataConfig) -> DataConfig | None:
     def all_told(sets: dict[str, Corpus]) -> dict[str, Corpus]:
         return {name: told(corpus) for name, corpus in sets.items()}
 
-    dev = data.dev if data.dev == "none" else all_told(data.dev) if isinstance(data.dev, dict) else told(data.dev)
+    dev = data.dev if data.dev is None or data.dev == "none" else all_told(data.dev) if isinstance(data.dev, dict) else told(data.dev)
     return data.model_copy(update={"train": [told(corpus) for corpus in data.train], "dev": dev, "test": all_told(data.test)})
 
 

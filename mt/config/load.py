@@ -39,7 +39,7 @@ def load(path: Path, overrides: Sequence[str] = ()) -> Loaded:
     """
     tree = _read(path)
     if tree.value is None and not overrides:
-        raise ConfigError(f"{path}:1: the file is empty; it needs at least data.train and data.dev")
+        raise ConfigError(f"{path}:1: the file is empty; it needs at least data.train")
     if not isinstance(tree.value, dict | None):
         raise ConfigError(f"{path}:1: should be a group of settings (name: value), not {shown(tree.value)}; is it a config?")
     tree.value = tree.value or {}

@@ -38,10 +38,8 @@ _OLD_BOOLEANS = {"yes": "true", "on": "true", "y": "true", "no": "false", "off":
 _CORPUS = "{src: train.en, tgt: train.de}"
 _CORPUS_KEYS = {"src", "tsv", "csv", "jsonl", "tmx", "xliff", "po", "hub"}
 _MISSING: dict[Trail, str] = {
-    ("data",): f"is missing; give at least data.train, a list such as [{_CORPUS}], and data.dev",
+    ("data",): f"is missing; give at least data.train, a list such as [{_CORPUS}]",
     ("data", "train"): f"is missing; give a list of corpora such as [{_CORPUS}]",
-    ("data", "dev"): "is missing; give a dev set such as {src: dev.en, tgt: dev.de}, or `dev: none` to train without one "
-    "(there is no automatic split yet)",
 }
 
 

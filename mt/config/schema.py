@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Discriminator, Field, Tag
 
-from mt.config.cleaning import AugmentConfig, FilterConfig, LocalShuffle
+from mt.config.cleaning import AugmentConfig, FilterConfig, LocalShuffle, SplitConfig
 from mt.config.corpora import (
     Corpus,
     CsvFile,
@@ -70,6 +70,7 @@ __all__ = [
     "PoFile",
     "Sample",
     "Schedule",
+    "SplitConfig",
     "Stage",
     "TextFiles",
     "TmxFile",

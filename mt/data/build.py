@@ -6,7 +6,7 @@ drops the pairs seen before and writes. Few chunks are on the way at once, so me
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from itertools import islice
@@ -31,6 +31,10 @@ CHUNK = 8192  # pairs of a chunk, and most of a record batch: each record batch 
 CHUNK_CHARACTERS = 4_000_000  # on the source side of a chunk: one of very long lines has fewer pairs
 ALONE = 4  # chunks that are done before other processes are started: a small corpus ends there
 DUPLICATE = "duplicate"
+LIKE_HELD_OUT = "like a held-out pair"
+
+Alike = Callable[[Sequence[str], Sequence[str]], Collection[int]]
+"""Of pairs, given as sources and targets, the rows of those that are too close to held-out ones; can be pickled."""
 
 
 @dataclass(frozen=True)
@@ -75,11 +79,16 @@ class Recipe:
     tokenizers: Tokenizers
     max_pieces: int | None
     duplicates: Kind | None
+    alike: Alike | None
 
     def __call__(self, chunk: Chunk) -> Encoded:
         """Filter and encode a chunk."""
         tally = Tally()
         pairs = list(tally.keep(chunk.pairs, self.reasons[chunk.corpus]))
+        if self.alike and (rows := self.alike([pair.src for pair in pairs], [pair.tgt for pair in pairs])):
+            for row in sorted(rows):
+                tally.add(LIKE_HELD_OUT, pairs[row].origin, pairs[row].src, pairs[row].tgt)
+            pairs = [pair for row, pair in enumerate(pairs) if row not in rows]
         sides = [
             self.tokenizers.src.encode_arrays([pair.src for pair in pairs]),
             self.tokenizers.tgt.encode_arrays([pair.tgt for pair in pairs]),
@@ -119,16 +128,18 @@ def build_store(
     *,
     max_pieces: int | None,
     duplicates: Kind | None = None,
+    alike: Alike | None = None,
     workers: int | None = None,
     say: Say | None = None,
 ) -> None:
     """Make the folder `path`, whole or not at all, in place of what is there; that no two processes do so at once is the caller's care.
 
-    Pairs are dropped for the reason their corpus has, for being longer than `max_pieces` (None: whatever their length, they stay), and as
-    duplicates of earlier ones in any corpus. `workers` is the number of processes, None as many as there are cores.
+    Pairs are dropped for the reason their corpus has, for being `alike` held-out ones, for being longer than `max_pieces` (None: whatever
+    their length, they stay), and as duplicates of earlier ones in any corpus. `workers` is the number of processes, None as many as there
+    are cores.
     Raises DataError when nothing is left of a corpus, or the disk is full.
     """
-    recipe = Recipe([source.reason for source in corpora], [source.tag for source in corpora], tokenizers, max_pieces, duplicates)
+    recipe = Recipe([source.reason for source in corpora], [source.tag for source in corpora], tokenizers, max_pieces, duplicates, alike)
     names = [source.name for source in corpora]
     with write_folder(path) as folder, closing(Meter("preparing", say)) as meter:
         encoded = in_order(recipe, in_chunks(corpora, meter), workers=core_count() if workers is None else workers, alone=ALONE)

@@ -2,6 +2,7 @@
 
 stores/<key>/         prepared pairs (see `store`)
 tokenizers/<key>/     a trained tokenizer and what was said about it
+splits/<key>/         dev and test sets held out of training corpora
 hashes/               SHA-256 of large files, remembered by path, size, time and inode
 locks/                held by who makes an entry
 """
@@ -45,6 +46,10 @@ class CacheDir:
     def tokenizer(self, key: str) -> Path:
         """Where the tokenizer of this key is, or will be."""
         return self.path / "tokenizers" / key
+
+    def split(self, key: str) -> Path:
+        """Where the split of this key is, or will be."""
+        return self.path / "splits" / key
 
     def obtain(
         self,

@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from mt.clean.identify import installed
+from mt.clean.partition import shares_in
 from mt.config.directions import langs_of, tag_of, target_of
 from mt.config.schema import Config, Corpus, Langs
+from mt.doctor.alike import Alike
 from mt.doctor.examine import Examination, Memory
 from mt.doctor.findings import CorpusFacts, Diagnosis, Finding, legible, number
 from mt.doctor.judge import judged, leaked, other_way_round, tokenized, unidentified, without_tokenizer
@@ -92,6 +94,7 @@ class Doctor:
         """`tokenizers` are those of a run; without them some are trained. `advance` hears of bytes read, `say` of what is being done."""
         self._config, self._tokenizers = config, tokenizers
         self._advance, self._say = advance, say
+        self._alike = Alike.of(config)
         self._exams: dict[str, Examination] = {}
         self._facts: dict[str, CorpusFacts] = {}
         self._findings: list[Finding] = []
@@ -125,12 +128,19 @@ class Doctor:
         return pairs
 
     def _train(self, named: NamedCorpus, leaks: Leaks, memory: Memory, folder: Path) -> None:
-        """Examine a training corpus, and compare it with the held-out sets."""
+        """Examine a training corpus, and compare with the held-out sets what is trained on."""
         leaking = 0
         with self._examination(named, memory, folder) as exam:
             for usable in exam.run():
+                if self._alike:
+                    usable = usable.without(self._alike(usable.src, usable.tgt) | self._held_out_of(named.corpus, usable.src))
                 leaking += len(leaks.look(usable.src, usable.tgt, usable.pair))
         self._facts[named.name].counts["leakage"] = leaking
+
+    def _held_out_of(self, corpus: Corpus, src: list[str]) -> set[int]:
+        """The sources of a training corpus that were held out of it."""
+        shares = None if corpus.synthetic else shares_in(self._config.data)
+        return {row for row, text in enumerate(src) if shares and shares.part(text)}
 
     @contextmanager
     def _examination(self, named: NamedCorpus, memory: Memory, folder: Path) -> Iterator[Examination]:

@@ -6,7 +6,7 @@ Legend: N pairs of a block.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from pathlib import Path
 from typing import Literal, NamedTuple, Self
 
@@ -40,6 +40,12 @@ class Usable(NamedTuple):
     def pair(self, row: int) -> Pair:
         """One of them."""
         return Pair(self.src[row], self.tgt[row], self.places.of(self.rows[row]))
+
+    def without(self, rows: Container[int]) -> Usable:
+        """All but some of them."""
+        kept = [row for row in range(len(self.src)) if row not in rows]
+        src, tgt = ([texts[row] for row in kept] for texts in (self.src, self.tgt))
+        return Usable(src, tgt, [self.rows[row] for row in kept], self.places)
 
 
 class Memory:

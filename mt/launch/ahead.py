@@ -16,6 +16,7 @@ from mt.data.meter import Say
 from mt.data.plan import Cursor
 from mt.data.show import shown
 from mt.errors import ConfigError
+from mt.launch.holdout import at_home, hold_out
 from mt.launch.inherit import adopt
 from mt.launch.inputs import find_store, fit_tokenizers, obtain_store, training_data
 from mt.launch.sources import fingerprints
@@ -35,8 +36,10 @@ def data_of_config(path: Path, overrides: Sequence[str], *, say: Say) -> Trainin
     cache = CacheDir(config.data.cache)
     prints = fingerprints(config, cache)
     with TemporaryDirectory() as folder:
-        tokenizers = fit_tokenizers(config, RunDir(folder), cache, prints, say=say)
-    store = obtain_store(config, cache, prints, tokenizers, say=say)
+        run = RunDir(folder)
+        config = hold_out(config, run.split, cache, prints, say=say)
+        tokenizers = fit_tokenizers(config, run, cache, prints, say=say)
+        store = obtain_store(config, cache, prints, tokenizers, say=say)
     for name, tally in store.tallies.items():
         say(tally.line(name))
     return training_data(config, store, tokenizers)
@@ -46,7 +49,7 @@ def data_of_run(path: Path, overrides: Sequence[str], *, say: Say) -> TrainingDa
     """The batches of a run; of its settings, those that do not decide which pairs there are can be changed."""
     run = RunDir(path)
     run.require()
-    frozen, config = load(run.config).config, load(run.config, overrides).config
+    frozen, config = (at_home(load(run.config, changes).config, run) for changes in ((), overrides))
     config = with_batch_tokens(config, frozen.train.budget)
     tokenizers = load_tokenizers(run, joint=frozen.tokenizer.joint)
     refuse_other_pairs(config, frozen, run)
@@ -56,7 +59,7 @@ def data_of_run(path: Path, overrides: Sequence[str], *, say: Say) -> TrainingDa
 
 def refuse_other_pairs(config: Config, frozen: Config, run: RunDir) -> None:
     """Raise ConfigError where settings ask for other pairs, or other pieces, than a run was prepared with."""
-    kept = {"data.train": "train", "data.filters": "filters", "data.max_pieces": "max_pieces", "data.tags": "tags"}
+    kept = {"data.train": "train", "data.filters": "filters", "data.max_pieces": "max_pieces", "data.tags": "tags", "data.split": "split"}
     changed = [name for name, field in kept.items() if getattr(config.data, field) != getattr(frozen.data, field)]
     changed += ["langs"] if config.langs != frozen.langs else []
     fixed = {"sample"}

@@ -12,6 +12,7 @@ from mt.checkpoint import Weights, check_model, due, load_weights, ranked, read_
 from mt.config.load import load
 from mt.data.meter import Say
 from mt.errors import DataError, RunError
+from mt.launch.holdout import at_home
 from mt.launch.prepare import Prepared
 from mt.launch.sources import read_dev
 from mt.model.device import choose_device
@@ -95,7 +96,7 @@ def average_run(
     """
     run = RunDir(path)
     run.find("last")
-    config = load(run.config).config
+    config = at_home(load(run.config).config, run)
     into = place_of(run, output)
     if last:
         paths = [run.step(update) for update in run.steps()[-last:]]

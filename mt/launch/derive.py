@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from mt.config.schema import Config, Cosine, Linear
 from mt.errors import ConfigError, RunError
+from mt.launch.holdout import same_split
 from mt.rundir import RunDir
 from mt.train.loop import Plan
 
@@ -103,7 +104,7 @@ def same_run(config: Config, frozen: Config, run: RunDir) -> Config:
     fills["save_every"] = train.save_every or derived.save_every
     fills["schedule"] = train.schedule.model_copy(update={"warmup": train.schedule.warmup or derived.schedule.warmup})
     fills["validation"] = train.validation.model_copy(update={"every": train.validation.every or derived.validation.every})
-    config = config.model_copy(update={"train": train.model_copy(update=fills)})
+    config = same_split(config.model_copy(update={"train": train.model_copy(update=fills)}), frozen)
     allowed = may_change(config)
     changed = {key: values for key, values in changes(frozen, config).items() if not key.startswith(allowed)}
     if changed:

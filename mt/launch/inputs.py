@@ -23,9 +23,11 @@ from mt.data.loader import TrainingData
 from mt.data.meter import Meter, Say
 from mt.data.plan import Span, tempered
 from mt.data.store import FORMAT, LENGTHS, Store, is_whole
+from mt.doctor.alike import Alike
 from mt.errors import DataError, RunError, TokenizerError
 from mt.files import sha256, write_atomic, write_folder
 from mt.formats.pairs import Pair
+from mt.launch.holdout import facts_of_split
 from mt.launch.inherit import keep_tokenizers
 from mt.launch.sources import check_sources, facts_of, files_of, fingerprints, training_sources
 from mt.rundir import RunDir, read_object
@@ -49,6 +51,7 @@ def fit_tokenizers(config: Config, run: RunDir, cache: CacheDir, prints: dict[st
         "tokenizer": cfg.model_dump(exclude={"sample", "joint"}),
         "seed": config.train.seed,
         "versions": [FORMAT, sentencepiece.__version__],
+        **facts_of_split(config, cache),
     }
     for path, sides in [(src_file, (0, 1))] if cfg.joint else [(src_file, (0,)), (tgt_file, (1,))]:
         tagged = tags(config) if 0 in sides else ()
@@ -139,6 +142,7 @@ def obtain_store(
         "tags": tags(config),
         "tokenizers": [tokenizer.fingerprint for tokenizer in tokenizers],
         "version": FORMAT,
+        **facts_of_split(config, cache),
     }
     path = cache.store(key_of(facts))
     make = partial(make_store, config=config, tokenizers=tokenizers, say=say)
@@ -161,8 +165,8 @@ def note_store(run: RunDir, store: Store, *, say: Say) -> None:
 
 def make_store(path: Path, *, config: Config, tokenizers: Tokenizers, say: Say) -> None:
     """Read, filter and encode the training corpora."""
-    data = config.data
-    build_store(path, training_sources(config), tokenizers, max_pieces=data.max_pieces, duplicates=data.filters.duplicates, say=say)
+    data, sources, alike = config.data, training_sources(config), Alike.of(config)
+    build_store(path, sources, tokenizers, max_pieces=data.max_pieces, duplicates=data.filters.duplicates, alike=alike, say=say)
 
 
 def opens(path: Path) -> bool:

@@ -25,10 +25,11 @@ from mt.errors import DataError, RunError
 from mt.files import write_atomic
 from mt.formats.pairs import Pair
 from mt.launch.derive import changes, make_plan, same_group, same_run
+from mt.launch.holdout import at_home, hold_out
 from mt.launch.inherit import adopt, freeze, load_inherited
 from mt.launch.inputs import find_store, make_inputs, open_store, opens, pointer_of, training_data
 from mt.launch.recovery import newest_state, recover
-from mt.launch.sources import check_files, check_sources, check_tests, read_dev, training_sources
+from mt.launch.sources import check_sources, check_tests, fingerprints, read_dev, training_sources
 from mt.model.device import choose_device
 from mt.model.loss import build_loss
 from mt.model.transformer import Transformer
@@ -82,7 +83,8 @@ def prepare(config: Config, *, device: str, say: Say, ranks: Ranks = ALONE, room
         precision = choose_precision(config.train.precision, where)
         refuse_too_large(config, where)
         training_sources(config)  # a filter that cannot work is refused before anything is read
-        check_files(config)
+        cache = CacheDir(config.data.cache)
+        config = hold_out(config, run.split, cache, fingerprints(config, cache), say=say)
         dev = read_dev(config)
         check_tests(config)
         tokenizers, store = make_inputs(config, run, say=say)
@@ -102,7 +104,7 @@ def prepare(config: Config, *, device: str, say: Say, ranks: Ranks = ALONE, room
 def resume(config: Config, *, device: str, say: Say, ranks: Ranks = ALONE) -> Prepared:
     """Take a run up where its newest whole checkpoint was written. Raises RunError naming all settings and files that have changed."""
     run = RunDir(run_path(config))
-    frozen = load(run.config).config
+    frozen = at_home(load(run.config).config, run)
     newest = newest_state(run)
     before = newest.get("micro_batches") or frozen.train.accumulate * ranks.count
     config = same_run(config, same_group(config, frozen, run, before=before, ranks=ranks.count), run)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from mt.clean.filters import TextFilters, drop_reason
+from mt.clean.partition import Trained, shares_in
 from mt.config.dialect import text_of
 from mt.config.directions import langs_of, tag_of
 from mt.config.schema import Config, Corpus, HubDataset
@@ -85,8 +86,10 @@ def facts_of(corpus: Corpus, config: Config, prints: dict[str, str]) -> dict[str
 
 def training_sources(config: Config) -> list[Source]:
     """The training corpora with their filters. Raises ConfigError where a filter needs what is not there."""
-    return [
-        Source(corpus.called(), read_pairs(corpus, langs=langs), TextFilters(config.data.filters, langs), tag_of(config, corpus))
-        for corpus in config.data.train
-        for langs in [langs_of(config, corpus)]
-    ]
+    shares, sources = shares_in(config.data), []
+    for corpus in config.data.train:
+        langs = langs_of(config, corpus)
+        reason = TextFilters(config.data.filters, langs)
+        kept = Trained(reason, shares) if shares and not corpus.synthetic else reason
+        sources.append(Source(corpus.called(), read_pairs(corpus, langs=langs), kept, tag_of(config, corpus)))
+    return sources

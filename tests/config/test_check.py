@@ -197,16 +197,6 @@ def test_numbers_have_bounds(read, problems, key: str, inside: list[float], outs
         ("{train: [{src: a}], dev: none}", "data.train.0.tgt: is missing; add it"),
         ("{train: [{tsv: a, weight: 0}], dev: none}", "data.train.0.weight: should be at least 0.001, is 0"),
         ("{train: [{tsv: a}], dev: None}", "data.dev: should be a dev set such as {src: dev.en, tgt: dev.de}, or none, not 'None'"),
-        (
-            "{train: [{tsv: a}], dev: ~}",
-            "data.dev: is missing; give a dev set such as {src: dev.en, tgt: dev.de}, or `dev: none` to train without one "
-            "(there is no automatic split yet)",
-        ),
-        (
-            "{train: [{tsv: a}]}",
-            "data.dev: is missing; give a dev set such as {src: dev.en, tgt: dev.de}, or `dev: none` to train without one "
-            "(there is no automatic split yet)",
-        ),
     ],
 )
 def test_messages_about_data(problems, data: str, problem: str) -> None:
