@@ -37,6 +37,7 @@ from mt.cli import (
     distill_command,
     eval_command,
     export_command,
+    init_command,
     score_command,
     train_command,
     translate_command,
@@ -60,6 +61,7 @@ app = typer.Typer(
     rich_markup_mode=None,  # plain text: the same in a terminal, a pipe and a log, with or without NO_COLOR
     pretty_exceptions_enable=False,  # a fault keeps Python's own traceback, without the values of variables (they may be corpus text)
 )
+app.command("init", **POSITIONAL, short_help="Write a config that fits a corpus and this machine.")(init_command.init)
 app.command("train", cls=Command, short_help="Go from raw text to a trained run, with its scores.")(train_command.train)
 app.command("translate", **POSITIONAL, short_help="Translate text with a run: N lines in, N lines out.")(translate_command.translate)
 app.command("eval", **POSITIONAL, short_help="Score a run or a file of translations: BLEU, chrF, TER.")(eval_command.eval_)
