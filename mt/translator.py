@@ -21,11 +21,13 @@ from mt.decode.mbr import by_utility
 from mt.decode.parts import Part, batches_of, spaced, split
 from mt.decode.translation import Following, Translation, flags_on, second_tries, whole_lines
 from mt.decode.windows import windows
+from mt.decode.workers import side_by_side, workers_on
 from mt.errors import DecodeError, RunError
 from mt.forced.attended import attended
 from mt.forced.links import Alignment, Units, alignments, given_of
 from mt.formats.pairs import one_line
 from mt.model.device import Precision, choose_device, fastest
+from mt.model.packed import pack
 from mt.model.transformer import Transformer
 from mt.rundir import RunDir
 from mt.search.ensemble import Mix
@@ -86,7 +88,7 @@ class Translator:
         load_weights(model, read_weights(path, weights), source=path)
         wanted = precision or config.decode.precision
         numbers = PRECISIONS[fastest(where) if wanted == "auto" else cast("Precision", wanted)]
-        return cls(model.to(where).narrowed(numbers).eval(), tokenizers, config=config, device=where)
+        return cls(pack(model.to(where).narrowed(numbers).eval()), tokenizers, config=config, device=where)
 
     @classmethod
     def ensemble(cls, runs: Sequence[str | Path], checkpoint: str = "best", *, mix: Mix | None = None, **named: Any) -> Translator:
@@ -206,7 +208,7 @@ class Translator:
             raise DecodeError(f"batch-tokens {budget}: give a number from 1 to {MAX_BATCH_TOKENS}")
         if alternatives and search.mbr:
             raise DecodeError("alternatives are told apart by what comes next, and MBR chooses among them: leave out one")
-        budget = max(1, budget * WIDE // max(search.rows * max(1, alternatives), WIDE))
+        budget = max(1, budget * WIDE // max(search.rows * max(1, alternatives), WIDE) // workers_on(self.engine.device))
         control = control.of_run(protect=self.config.decode.protect, retry_loops=self.config.decode.retry_loops)
         first, second = (
             Job(search, Speller(one, self.tokenizers, spaced=spaced(target.lang)), target, budget, seed, align, alternatives)
@@ -232,17 +234,9 @@ class Translator:
         ]
         found: dict[tuple[int, int], list[Hypothesis]] = {}
         done(sum(not own for own in ids_of_lines))
-        for batch in batches_of(sorted(parts, key=lambda part: -len(part.ids)), budget=job.budget, extra=len(target.prefix) + 1):
-            orders = speller.orders([part.wish for part in batch])
-            limits = [max(self.limit(part.ids), orders.least(place)) for place, part in enumerate(batch)]
-            # A part's seed is that of its line and of its place there: nothing sampled depends on batches or windows.
-            seeds = [(job.seed << 64) + (numbers[part.line] << 32) + part.place for part in batch]
-            sources = [target.prefix + part.ids for part in batch]
-            if job.alternatives:
-                most = [job.alternatives if part.place == 0 else 0 for part in batch]
-                hypotheses = self.engine.alternatives(sources, search, most, limits=limits, seeds=seeds, orders=orders)
-            else:
-                hypotheses = self.engine.search(sources, search, limits=limits, seeds=seeds, orders=orders)
+        batches = list(batches_of(sorted(parts, key=lambda part: -len(part.ids)), budget=job.budget, extra=len(target.prefix) + 1))
+        search_of = partial(self._searched, numbers=numbers, job=job)
+        for batch, hypotheses in zip(batches, side_by_side(search_of, batches, self.engine.device), strict=True):
             found |= {(part.line, part.place): best for part, best in zip(batch, hypotheses, strict=True)}
             done(sum(part.place == 0 for part in batch))
         chosen = []
@@ -262,6 +256,18 @@ class Translator:
             place = len(speller.prefix(wish.prefix))
             begun = [Following.of(one, place, tgt) for _, one in whole] if job.alternatives else []
             yield Translation(line, whole, flags, unknown, terms, utilities, links, begun, protected)
+
+    def _searched(self, batch: Sequence[Part], *, numbers: Sequence[int], job: Job) -> list[list[Hypothesis]]:
+        """The hypotheses of each part of a batch."""
+        orders = job.speller.orders([part.wish for part in batch])
+        limits = [max(self.limit(part.ids), orders.least(place)) for place, part in enumerate(batch)]
+        # A part's seed is that of its line and of its place there: nothing sampled depends on batches or windows.
+        seeds = [(job.seed << 64) + (numbers[part.line] << 32) + part.place for part in batch]
+        sources = [job.target.prefix + part.ids for part in batch]
+        if job.alternatives:
+            most = [job.alternatives if part.place == 0 else 0 for part in batch]
+            return self.engine.alternatives(sources, job.search, most, limits=limits, seeds=seeds, orders=orders)
+        return self.engine.search(sources, job.search, limits=limits, seeds=seeds, orders=orders)
 
     def aligned(
         self, ids_of_lines: Sequence[list[list[int]]], found: Sequence[list[tuple[str, Hypothesis]]], job: Job

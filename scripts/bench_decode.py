@@ -17,6 +17,7 @@ from torch import Tensor
 from mt.data.batches import padded
 from mt.decode.engine import Beam, ModelStep
 from mt.decode.parts import Part, batches_of
+from mt.decode.workers import side_by_side, workers_on
 from mt.evaluate.metrics import score
 from mt.files import read_lines
 from mt.model.process import keep_freed_memory
@@ -28,15 +29,18 @@ from mt.translator import Translator
 Batches = Sequence[Sequence[Part]]
 Prefix = tuple[Tensor, Tensor, Tensor]
 
+CPU = torch.device("cpu")
 BEAMS = {"greedy": 1, "beam 5": 5}
 REST = 0.5
 """Seconds between one program and the next: the idle threads of the first spin for a while."""
 
 
 def batched(translator: Translator, src: str) -> list[list[Part]]:
-    """The lines of a file as `mt translate` puts them to its model, from long to short."""
+    """The lines of a file in the batches of its config, from long to short."""
     parts = [Part(line, place, ids) for line, own in enumerate(translator.encoded(list(read_lines(src)))) for place, ids in enumerate(own)]
-    return list(batches_of(sorted(parts, key=lambda part: -len(part.ids)), budget=translator.config.decode.batch_tokens, extra=1))
+    return list(
+        batches_of(sorted(parts, key=lambda part: -len(part.ids)), budget=translator.config.decode.batch_tokens // workers_on(CPU), extra=1)
+    )
 
 
 def median(seconds: Sequence[float], lines: int) -> float:
@@ -80,7 +84,7 @@ def greedy(translator: Translator, batches: Batches, *, cached: bool, forced: in
     with torch.inference_mode():
         for batch in batches:
             limits = [forced + 1 if forced else translator.limit(part.ids) for part in batch]
-            step: Any = ModelStep(translator.model, torch.device("cpu")) if cached else UncachedStep(translator.model)
+            step: Any = ModelStep(translator.model, CPU) if cached else UncachedStep(translator.model)
             state = step.start([[*part.ids, src.eos] for part in batch], pad=src.pad)
             found += greedy_search(Suppress(step, hidden), state, bos=tgt.bos, eos=tgt.eos, limits=limits)
     return found
@@ -141,13 +145,21 @@ def limit_of(translator: Translator, batch: Sequence[Part]) -> int:
 
 
 def own_search(translator: Translator, batches: Batches) -> Search:
-    """The searches of mt; a batch's ids are at hand."""
-    work = [([part.ids for part in batch], [limit_of(translator, batch)] * len(batch)) for batch in batches]
+    """The searches of mt, which cuts the batches for its workers; their ids are at hand."""
+    cut = [
+        part for batch in batches for part in batches_of(batch, budget=translator.config.decode.batch_tokens // workers_on(CPU), extra=1)
+    ]
+    work = [([part.ids for part in batch], [limit_of(translator, batch)] * len(batch)) for batch in cut]
     alpha = translator.config.decode.length_penalty
 
     def search(width: int) -> list[list[int]]:
         settings = Beam(width, length_penalty=alpha)
-        return [found[0].ids for ids, limits in work for found in translator.engine.search(ids, settings, limits=limits)]
+
+        def best(batch: tuple[list[list[int]], list[int]]) -> list[list[int]]:
+            ids, limits = batch
+            return [found[0].ids for found in translator.engine.search(ids, settings, limits=limits)]
+
+        return [ids for found in side_by_side(best, work, CPU) for ids in found]
 
     return search
 

@@ -15,6 +15,7 @@ from mt.checkpoint import save_checkpoint
 from mt.cli import app
 from mt.config.directions import tags
 from mt.config.load import dump
+from mt.model.packed import unpack
 from mt.model.transformer import Transformer
 from mt.rundir import RunDir
 from mt.tokenizer.fit import fit
@@ -99,4 +100,4 @@ def lively_run(folder: Path, *overrides: str, checkpoints: Sequence[int] = (1,))
 def in_float64(run: RunDir) -> Translator:
     """The best model of a run, in float64: the order of sums decides nothing."""
     translator = Translator.load(run.path)
-    return Translator(translator.model.double(), translator.tokenizers, config=translator.config, device=torch.device("cpu"))
+    return Translator(unpack(translator.model).double(), translator.tokenizers, config=translator.config, device=torch.device("cpu"))

@@ -107,6 +107,11 @@ class Sampling:
             raise DecodeError(f"n-best {self.n_best}: give a number of samples from 1 to {MAX_BEAM}")
 
 
+def log_softmax(logits_RV: Tensor) -> Tensor:
+    """Of each row; in the place of the logits on a CPU, whose kernel reads each number before it writes it."""
+    return torch.log_softmax(logits_RV, dim=-1, out=logits_RV if logits_RV.device.type == "cpu" else None)
+
+
 class ModelStep(Step[DecoderCache]):
     """The Transformer as a step; its state is the decoder's cache."""
 
@@ -122,7 +127,7 @@ class ModelStep(Step[DecoderCache]):
     def __call__(self, last_R: Tensor, state: DecoderCache) -> tuple[Tensor, DecoderCache]:
         """Log-probabilities (R, V) over the whole vocabulary, in fp32 or better."""
         logits_RV, state = self.model.step(last_R.to(self.device), state)
-        return torch.log_softmax(logits_RV.to(torch.promote_types(logits_RV.dtype, torch.float32)), dim=-1), state
+        return log_softmax(logits_RV.to(torch.promote_types(logits_RV.dtype, torch.float32))), state
 
     def reorder(self, state: DecoderCache, rows_R: Tensor) -> DecoderCache:
         """The cache of the rows that go on."""

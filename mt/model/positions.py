@@ -41,10 +41,11 @@ class Table(nn.Module):
 
     def forward(self, start: int, end: int) -> Tensor:
         """The rows of positions from start up to end."""
-        if end > self.rows.size(0):
+        rows = self.rows
+        if end > rows.size(0):
             with torch.inference_mode(False):  # an inference tensor could not be written to later, as DDP does with buffers
-                self.rows = self.make(2 * end, self.width).to(self.rows)
-        return self.rows[start:end]
+                self.rows = rows = self.make(2 * end, self.width).to(rows)
+        return rows[start:end]  # not `self.rows`: another thread may have replaced them by fewer
 
 
 class Rotary(nn.Module):

@@ -154,6 +154,6 @@ def largest(logp_RV: Tensor, k: int) -> tuple[Tensor, Tensor]:
 def lowest_of_equals(logp_RV: Tensor, edge_R: Tensor, k: int) -> Tensor:
     """Ids (R, K), unordered, of the k best where `edge_R` is each row's k-th value: all above it, then the lowest ids among its equals."""
     vocabulary = logp_RV.size(1)
-    rank_V = torch.arange(vocabulary, 0, -1, device=logp_RV.device)
+    rank_V = torch.arange(vocabulary, 0, -1, device=logp_RV.device, dtype=torch.int32)
     equals_RV = torch.where(logp_RV == edge_R[:, None], rank_V, 0)
     return equals_RV.masked_fill(logp_RV > edge_R[:, None], vocabulary + 1).topk(k).indices

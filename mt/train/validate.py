@@ -20,6 +20,7 @@ from mt.data.store import Example
 from mt.evaluate.metrics import score
 from mt.formats.pairs import Pair
 from mt.model.loss import LossOfBatch
+from mt.model.packed import packed
 from mt.tokenizer.spm import Tokenizers
 from mt.train.events import Sample
 from mt.translator import Translator
@@ -73,7 +74,8 @@ class Validator:
         tokens = sum(batch.tokens for batch in self.batches)
         per_token = sum(total.item() for total, _ in sums) / tokens
         translator = Translator(loss.model, self.tokenizers, config=self.config, device=self.device)
-        found = translator.translate([pair.src for pair in self.pairs], to=self.to, beam=self.config.train.validation.beam)
+        with packed(loss.model):
+            found = translator.translate([pair.src for pair in self.pairs], to=self.to, beam=self.config.train.validation.beam)
         translations = [one.text for one in found]
         loss.train()
         scores = score(translations, [[pair.tgt for pair in self.pairs]], metrics=("bleu", "chrf"), lang=self.lang)

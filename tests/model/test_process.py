@@ -9,10 +9,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from mt.model.process import M_MMAP_THRESHOLD, M_TRIM_THRESHOLD, PRIMITIVES, keep_few_primitives, keep_freed_memory
+from mt.model.process import M_ARENA_MAX, M_MMAP_THRESHOLD, M_TRIM_THRESHOLD, PRIMITIVES, keep_few_primitives, keep_freed_memory
 
 
-@pytest.mark.parametrize(("platform", "expected"), [("linux", {M_MMAP_THRESHOLD, M_TRIM_THRESHOLD}), ("darwin", set()), ("win32", set())])
+@pytest.mark.parametrize(
+    ("platform", "expected"), [("linux", {M_MMAP_THRESHOLD, M_TRIM_THRESHOLD, M_ARENA_MAX}), ("darwin", set()), ("win32", set())]
+)
 def test_only_linux_is_asked(monkeypatch: pytest.MonkeyPatch, platform: str, expected: set[int]) -> None:
     asked: dict[int, int] = {}
     monkeypatch.setattr(sys, "platform", platform)

@@ -1,0 +1,74 @@
+"""Batches side by side give what they give one after the other."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+import torch
+
+from mt.decode.workers import MOST, side_by_side, workers_on
+
+CPU = torch.device("cpu")
+
+
+@pytest.fixture(autouse=True)
+def _threads() -> Iterator[None]:
+    before = torch.get_num_threads()
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 9])
+@pytest.mark.parametrize("batches", [0, 1, 2, 7])
+def test_what_is_found_comes_in_the_order_of_the_batches(threads: int, batches: int) -> None:
+    torch.set_num_threads(threads)
+
+    def slowest_first(batch: int) -> int:
+        time.sleep(0.002 * (batches - batch))
+        return batch * batch
+
+    assert list(side_by_side(slowest_first, range(batches), CPU)) == [batch * batch for batch in range(batches)]
+    assert torch.get_num_threads() == threads
+
+
+@pytest.mark.parametrize(
+    ("threads", "batches", "workers", "each"), [(1, 5, 1, 1), (2, 5, 2, 1), (2, 1, 1, 2), (8, 5, MOST, 2), (9, 3, 3, 3)]
+)
+def test_workers_share_the_threads(threads: int, batches: int, workers: int, each: int) -> None:
+    torch.set_num_threads(threads)
+    assert workers_on(CPU) == min(threads, MOST)
+    together = threading.Barrier(workers)
+
+    def search(batch: int) -> int:
+        if batch < workers:
+            together.wait(timeout=10)  # broken, with an error, if fewer are at work
+        return torch.get_num_threads()
+
+    assert list(side_by_side(search, range(batches), CPU)) == [each] * batches
+
+
+def test_elsewhere_one_batch_comes_after_the_other() -> None:
+    torch.set_num_threads(4)
+    assert workers_on(torch.device("cuda")) == 1
+    names = list(side_by_side(lambda _: threading.current_thread().name, range(3), torch.device("cuda")))
+    assert names == [threading.current_thread().name] * 3
+
+
+def test_the_first_error_ends_it_and_the_threads_are_given_back() -> None:
+    torch.set_num_threads(2)
+    begun = []
+
+    def search(batch: int) -> int:
+        begun.append(batch)
+        time.sleep(0.01)
+        if batch == 1:
+            raise ValueError(batch)
+        return batch
+
+    with pytest.raises(ValueError, match="1"):
+        list(side_by_side(search, range(50), CPU))
+    assert len(begun) < 50
+    assert torch.get_num_threads() == 2
