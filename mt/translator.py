@@ -15,13 +15,13 @@ from mt.config.load import load
 from mt.config.schema import MAX_BATCH_TOKENS, Config, Langs
 from mt.constraints.control import NO_CONTROL, Control, Wish, Wishes
 from mt.constraints.spelling import Speller
+from mt.decode.abreast import abreast, workers_on
 from mt.decode.engine import Beam, Engine, Sampling
 from mt.decode.job import Job, Target
 from mt.decode.mbr import by_utility
 from mt.decode.parts import Part, batches_of, spaced, split
 from mt.decode.translation import Following, Translation, flags_on, second_tries, whole_lines
 from mt.decode.windows import windows
-from mt.decode.workers import side_by_side, workers_on
 from mt.errors import DecodeError, RunError
 from mt.forced.attended import attended
 from mt.forced.links import Alignment, Units, alignments, given_of
@@ -236,7 +236,7 @@ class Translator:
         done(sum(not own for own in ids_of_lines))
         batches = list(batches_of(sorted(parts, key=lambda part: -len(part.ids)), budget=job.budget, extra=len(target.prefix) + 1))
         search_of = partial(self._searched, numbers=numbers, job=job)
-        for batch, hypotheses in zip(batches, side_by_side(search_of, batches, self.engine.device), strict=True):
+        for batch, hypotheses in zip(batches, abreast(search_of, batches, self.engine.device), strict=True):
             found |= {(part.line, part.place): best for part, best in zip(batch, hypotheses, strict=True)}
             done(sum(part.place == 0 for part in batch))
         chosen = []

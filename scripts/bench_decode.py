@@ -15,9 +15,9 @@ import torch
 from torch import Tensor
 
 from mt.data.batches import padded
+from mt.decode.abreast import abreast, workers_on
 from mt.decode.engine import Beam, ModelStep
 from mt.decode.parts import Part, batches_of
-from mt.decode.workers import side_by_side, workers_on
 from mt.evaluate.metrics import score
 from mt.files import read_lines
 from mt.model.process import keep_freed_memory
@@ -159,7 +159,7 @@ def own_search(translator: Translator, batches: Batches) -> Search:
             ids, limits = batch
             return [found[0].ids for found in translator.engine.search(ids, settings, limits=limits)]
 
-        return [ids for found in side_by_side(best, work, CPU) for ids in found]
+        return [ids for found in abreast(best, work, CPU) for ids in found]
 
     return search
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 import torch
 
-from mt.decode.workers import MOST, side_by_side, workers_on
+from mt.decode.abreast import MOST, abreast, workers_on
 
 CPU = torch.device("cpu")
 
@@ -30,7 +30,7 @@ def test_what_is_found_comes_in_the_order_of_the_batches(threads: int, batches: 
         time.sleep(0.002 * (batches - batch))
         return batch * batch
 
-    assert list(side_by_side(slowest_first, range(batches), CPU)) == [batch * batch for batch in range(batches)]
+    assert list(abreast(slowest_first, range(batches), CPU)) == [batch * batch for batch in range(batches)]
     assert torch.get_num_threads() == threads
 
 
@@ -47,13 +47,13 @@ def test_workers_share_the_threads(threads: int, batches: int, workers: int, eac
             together.wait(timeout=10)  # broken, with an error, if fewer are at work
         return torch.get_num_threads()
 
-    assert list(side_by_side(search, range(batches), CPU)) == [each] * batches
+    assert list(abreast(search, range(batches), CPU)) == [each] * batches
 
 
 def test_elsewhere_one_batch_comes_after_the_other() -> None:
     torch.set_num_threads(4)
     assert workers_on(torch.device("cuda")) == 1
-    names = list(side_by_side(lambda _: threading.current_thread().name, range(3), torch.device("cuda")))
+    names = list(abreast(lambda _: threading.current_thread().name, range(3), torch.device("cuda")))
     assert names == [threading.current_thread().name] * 3
 
 
@@ -69,6 +69,6 @@ def test_the_first_error_ends_it_and_the_threads_are_given_back() -> None:
         return batch
 
     with pytest.raises(ValueError, match="1"):
-        list(side_by_side(search, range(50), CPU))
+        list(abreast(search, range(50), CPU))
     assert len(begun) < 50
     assert torch.get_num_threads() == 2

@@ -23,7 +23,7 @@ def workers_on(device: torch.device) -> int:
     return min(torch.get_num_threads(), MOST) if device.type == "cpu" else 1
 
 
-def side_by_side(search: Callable[[Batch], Found], batches: Sequence[Batch], device: torch.device) -> Iterator[Found]:
+def abreast(search: Callable[[Batch], Found], batches: Sequence[Batch], device: torch.device) -> Iterator[Found]:
     """What the search finds for each batch, in order."""
     workers = min(workers_on(device), len(batches))
     if workers <= 1:
