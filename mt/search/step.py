@@ -156,4 +156,4 @@ def lowest_of_equals(logp_RV: Tensor, edge_R: Tensor, k: int) -> Tensor:
     vocabulary = logp_RV.size(1)
     rank_V = torch.arange(vocabulary, 0, -1, device=logp_RV.device, dtype=torch.int32)
     equals_RV = torch.where(logp_RV == edge_R[:, None], rank_V, 0)
-    return equals_RV.masked_fill(logp_RV > edge_R[:, None], vocabulary + 1).topk(k).indices
+    return largest(equals_RV.masked_fill(logp_RV > edge_R[:, None], vocabulary + 1), k)[1]

@@ -117,3 +117,20 @@ def test_a_cache_is_a_value() -> None:
     again, _ = MODEL.step(last_R, before)
     assert (before.length, after.length) == (1, 2)
     assert torch.equal(first, again)
+
+
+@torch.no_grad()
+def test_a_state_can_go_on_in_several_ways() -> None:
+    """What is written after it for one is not seen by the other, nor by what went before."""
+    walk = Walk(small_transformer())
+    for _ in range(3):
+        walk.agree()
+    cache, rows = walk.cache, walk.rows
+    first, expected = walk.step([BOS + 1] * 3)
+    torch.testing.assert_close(first, expected)
+    again = (walk.cache, walk.rows)
+    walk.cache, walk.rows = cache, rows
+    torch.testing.assert_close(*walk.step([BOS + 2] * 3))
+    walk.agree()
+    walk.cache, walk.rows = again
+    walk.agree()
