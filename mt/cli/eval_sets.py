@@ -12,38 +12,51 @@ from mt.files import decode_lines
 
 
 class EvalSet(NamedTuple):
-    """What is scored: `src` is what a run translates; there is none when the translations come from a file."""
+    """What is scored: `src` is what a run translates, and what else reads the source; `labels` are files of labels by what they are."""
 
     name: str
     src: Path | None
     refs: list[Path]
+    labels: dict[str, Path] = {}  # noqa: RUF012
 
 
 class Lines(NamedTuple):
-    """The lines of a set: `given` is the source text, or the translations themselves; `refs` has a list for each reference file."""
+    """The lines of a set: translations if there are any yet, source if known, a list for each reference, labels if asked for."""
 
-    given: list[str]
+    hypotheses: list[str] | None
+    sources: list[str] | None
     refs: list[list[str]]
+    labels: list[str] | None
 
 
 def named_sets(values: list[str]) -> list[EvalSet]:
-    """The sets that `--test NAME:SRC:REF` stand for."""
+    """The sets that `--test NAME:SRC:REF` and `--test SET:PAIR` stand for."""
     sets: dict[str, EvalSet] = {}
     for value in values:
         name, *files = value.split(":")
-        if not name or len(files) != 2 or not all(files):
+        if len(files) > 2 or not all((name, *files)):
             raise MTError(f"--test {value}: expected NAME:SRC:REF, a name and two files with colons between them")
-        if name in sets:
-            raise MTError(f"--test {value}: another set is called {name}; give each its own name")
-        sets[name] = EvalSet(name, Path(files[0]), [Path(files[1])])
+        if len(files) == 2:
+            one = EvalSet(name, Path(files[0]), [Path(files[1])])
+        else:
+            from mt.evaluate.known_sets import known_set
+
+            src, refs, labels = known_set(name, "".join(files))
+            one = EvalSet(value, src, refs, labels)
+        if one.name in sets:
+            raise MTError(f"--test {value}: another set is called {one.name}; give each its own name")
+        sets[one.name] = one
     return list(sets.values())
 
 
-def read_set(one: EvalSet, hyp: Path | None, *, max_lines: int | None) -> Lines:
-    """The first `max_lines` lines of a set."""
-    given = one.src or hyp or DASH
-    lines, *refs = read_parallel([given, *one.refs], max_lines=max_lines)
-    return Lines(lines, refs)
+def read_set(one: EvalSet, hyp: Path | None, *, max_lines: int | None, groups: str | None = None) -> Lines:
+    """The first `max_lines` lines of a set; `groups` is a file of labels, or the kind of those that the set has."""
+    labels = one.labels.get(groups, Path(groups)) if groups else None
+    files = [path for path in (hyp, one.src, labels, *one.refs) if path]
+    read = dict(zip(files, read_parallel(files, max_lines=max_lines), strict=True))
+    return Lines(
+        read[hyp] if hyp else None, read[one.src] if one.src else None, [read[ref] for ref in one.refs], read[labels] if labels else None
+    )
 
 
 def read_parallel(paths: Sequence[Path], *, max_lines: int | None = None) -> list[list[str]]:

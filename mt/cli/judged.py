@@ -32,6 +32,7 @@ def strangers(one: EvalSet, system: System) -> list[str]:
 def mistakes(one: EvalSet, hyp: Path | None, lines: Lines, hypotheses: list[str]) -> list[str]:
     """Warnings about files that are taken for each other: translations that are the source, or a reference, or in its language not."""
     from mt.config.languages import language, same_language
+    from mt.evaluate.doubts import about_sources
 
     found = []
     ours, theirs = (language(path.name) if path else None for path in (hyp, one.refs[0]))
@@ -39,10 +40,8 @@ def mistakes(one: EvalSet, hyp: Path | None, lines: Lines, hypotheses: list[str]
         found.append(f"by their names {hyp} is in {ours}, {one.refs[0]} in {theirs}: are these the translations, not the source?")
     if any(ref == hypotheses for ref in lines.refs) and len(hypotheses) > 1:
         found.append("each translation is the reference itself: was the same file given twice?")
-    if one.src:
-        copies = sum(bool(source.strip()) and source == hypothesis for source, hypothesis in zip(lines.given, hypotheses, strict=True))
-        if 2 * copies > len(hypotheses):
-            found.append(f"{copies} of {len(hypotheses)} translations are the source, unchanged: has the model learnt to translate?")
+    if lines.sources:
+        found += about_sources(hypotheses, lines.refs, lines.sources)
     return found
 
 

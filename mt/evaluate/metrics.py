@@ -8,8 +8,9 @@ the run. Validation during training and `mt eval` call the same `score`. Metrics
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from statistics import mean
 from typing import Any, cast
 
@@ -49,12 +50,23 @@ class MetricScore:
 
 
 @dataclass(frozen=True)
+class Group:
+    """Some of the lines: those with one label."""
+
+    label: str
+    lines: int
+    scores: dict[str, float]
+
+
+@dataclass(frozen=True)
 class Scores:
     """The scores of one set of translations, in the order asked for, and what the reader must know to trust them."""
 
     metrics: list[MetricScore]
     warnings: list[str]
     lines: int
+    groups: list[Group] = field(default_factory=list)
+    """By label, in the order the labels first come; empty unless lines have any."""
 
     def __getitem__(self, metric: str) -> MetricScore:
         """The score of `bleu`, `chrf`, `chrf++` or `ter`; a KeyError when it was not asked for."""
@@ -66,7 +78,9 @@ class Scores:
     def as_json(self) -> dict[str, Any]:
         """The object that `mt eval --json` writes, numbers unrounded."""
         fields = ("name", "score", "signature", "interval")
-        return {"metrics": [{f: getattr(one, f) for f in fields} for one in self.metrics], "lines": self.lines, "warnings": self.warnings}
+        metrics = [{name: getattr(one, name) for name in fields} for one in self.metrics]
+        groups = {"groups": [asdict(one) for one in self.groups]} if self.groups else {}
+        return {"metrics": metrics, "lines": self.lines, "warnings": self.warnings, **groups}
 
 
 def score(
@@ -78,30 +92,36 @@ def score(
     tokenize: str | None = None,
     lowercase: bool = False,
     intervals: bool = False,
+    labels: Sequence[str] | None = None,
 ) -> Scores:
     """The scores of `hypotheses` against one or more sets of references, equal to those of the sacreBLEU command line.
 
     `references` holds whole sets, each as long as `hypotheses`: [[ref 1 of line 1, ref 1 of line 2, …], [ref 2 of line 1, …]].
     `lang`, the target language, chooses BLEU's tokenizer unless `tokenize` names one of sacreBLEU's; None means 13a.
-    `lowercase` concerns BLEU and chrF; TER ignores case anyway, as in Tercom. `intervals` adds 95 % bootstrap intervals.
+    `lowercase` concerns BLEU and chrF; TER ignores case anyway, as in Tercom. `intervals` adds 95 % bootstrap intervals;
+    `labels`, one a line, scores of the lines with each label.
     Raises DataError when the counts differ or there is nothing to score, ConfigError for an unknown metric or tokenizer.
     """
     check_counts(hypotheses, references)
     warnings = ["case is ignored: these scores are not comparable with the usual ones (case:lc in the signature)"] if lowercase else []
     scores = []
+    groups = {label: Group(label, count, {}) for label, count in Counter(labels or ()).items()}
     for key in dict.fromkeys(metrics):
         metric, said = build_metric(key, lang=lang, tokenize=tokenize, lowercase=lowercase)
         statistics = segment_statistics(metric, hypotheses, references)
         result = metric._aggregate_and_compute(statistics)
         interval = bootstrap_interval(metric, statistics) if intervals else None
         scores.append(MetricScore(key, result.name, float(result.score), str(metric.get_signature()), interval))
+        for label in groups:
+            inside = [one for one, own in zip(statistics, labels or (), strict=True) if own == label]
+            groups[label].scores[key] = float(metric._aggregate_and_compute(inside).score)
         warnings += said
         if isinstance(result, BLEUScore) and not result.totals[-1]:
             warnings.append("BLEU is undefined, and given as 0: no hypothesis is long enough for a 4-gram; go by chrF")
     warnings += about_lines(hypotheses, references)
     if unspaced(references):
         warnings += about_metrics({one.metric for one in scores}, default_tokenizer=tokenize is None and tokenizer_for(lang) == "13a")
-    return Scores(scores, warnings, len(hypotheses))
+    return Scores(scores, warnings, len(hypotheses), list(groups.values()))
 
 
 def tokenizer_for(lang: str | None) -> str:

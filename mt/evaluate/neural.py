@@ -1,0 +1,73 @@
+"""COMET and COMET-Kiwi (Rei et al. 2020, 2022), by the package unbabel-comet, which is an extra: `pip install 'mt-trainer[eval-neural]'`.
+
+A neural model reads the source, the translation and, but for Kiwi, the reference. Its weights are a checkpoint on this machine, or are
+fetched by their name from the Hugging Face hub.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+from sacrebleu.significance import estimate_ci
+
+from mt.errors import ConfigError
+from mt.evaluate.metrics import BOOTSTRAP_SAMPLES, BOOTSTRAP_SEED, MetricScore
+
+MODELS = {"comet": "Unbabel/wmt22-comet-da", "comet-kiwi": "Unbabel/wmt22-cometkiwi-da"}
+"""The model of each metric unless another is named."""
+BATCH = 16
+
+
+def require(key: str, *, sources: bool) -> None:
+    """Raise ConfigError where a neural metric cannot be had."""
+    if not sources:
+        raise ConfigError(f"the metric {key} reads the source text, too: add --src FILE")
+    if find_spec("comet") is None:
+        raise ConfigError(f"the metric {key} needs the package unbabel-comet: pip install 'mt-trainer[eval-neural]'")
+
+
+def neural_score(
+    key: str, hypotheses: Sequence[str], references: Sequence[Sequence[str]], sources: Sequence[str], *, model: str | None = None
+) -> MetricScore:
+    """The score of `key` (comet or comet-kiwi) with a 95 % bootstrap interval; `model` is a checkpoint or a name on the hub.
+
+    With several references a line has the mean of its scores with each. Raises ConfigError where the model cannot be loaded.
+    """
+    import comet
+
+    name = model or MODELS[key]
+    try:
+        judge = comet.load_from_checkpoint(name if Path(name).exists() else comet.download_model(name))
+    except (OSError, KeyError, ValueError, RuntimeError) as problem:
+        reason = " ".join(str(problem).split())
+        raise ConfigError(f"the model {name} cannot be loaded ({reason}); give a checkpoint: --comet-model FILE.ckpt") from problem
+    sets = [None] if key == "comet-kiwi" else references
+    lines = np.mean([_scores(judge, hypotheses, reference, sources) for reference in sets], axis=0)
+    rng = np.random.default_rng(BOOTSTRAP_SEED)
+    means = np.array([lines[rng.choice(len(lines), size=len(lines))].mean() for _ in range(BOOTSTRAP_SAMPLES)])
+    centre, half_width = map(float, estimate_ci(means))
+    drawn = f"bs:{BOOTSTRAP_SAMPLES}|seed:{BOOTSTRAP_SEED}"
+    signature = f"model:{name}|nrefs:{0 if key == 'comet-kiwi' else len(references)}|{drawn}|unbabel-comet:{_version()}"
+    return MetricScore(
+        key, "COMET-Kiwi" if key == "comet-kiwi" else "COMET", float(lines.mean()), signature, (centre - half_width, centre + half_width)
+    )
+
+
+def _scores(judge: object, hypotheses: Sequence[str], reference: Sequence[str] | None, sources: Sequence[str]) -> list[float]:
+    """The score of each line."""
+    data = [{"src": source, "mt": hypothesis} for source, hypothesis in zip(sources, hypotheses, strict=True)]
+    if reference is not None:
+        data = [{**one, "ref": line} for one, line in zip(data, reference, strict=True)]
+    return [float(one) for one in judge.predict(data, batch_size=BATCH, gpus=0, progress_bar=False)["scores"]]  # type: ignore[attr-defined]
+
+
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("unbabel-comet")
+    except PackageNotFoundError:
+        return "unknown"
