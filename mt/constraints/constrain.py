@@ -16,6 +16,7 @@ from typing import Generic, NamedTuple
 import torch
 from torch import Tensor
 
+from mt.search.banks import Goals
 from mt.search.step import State, Step
 
 
@@ -61,6 +62,10 @@ class Watching(Step[Rows[State]]):
         """The state of the rows that go on."""
         return Rows(self.step.reorder(state.inner, rows_R), state.sentence_R[rows_R], state.seen_RT[rows_R])
 
+    def goals(self, state: Rows[State]) -> Goals | None:
+        """As the step within."""
+        return self.step.goals(state.inner)
+
 
 class MinLength(Watching[State]):
     """No EOS before so many ids, or before the limit leaves nothing but EOS."""
@@ -79,7 +84,10 @@ class MinLength(Watching[State]):
 
 
 class NoRepeat(Watching[State]):
-    """No n ids in a row that were generated before (Paulus et al. 2018, https://arxiv.org/abs/1705.04304). EOS is never one of them."""
+    """No n ids in a row that were generated before (Paulus et al. 2018, https://arxiv.org/abs/1705.04304), but for what leads on to goals.
+
+    EOS is never one of them.
+    """
 
     def __init__(self, step: Step[State], n: int) -> None:
         super().__init__(step)
@@ -94,7 +102,11 @@ class NoRepeat(Watching[State]):
         grams_RNn = ids_RT.unfold(1, self.n, 1)
         same_RN = (grams_RNn[:, :, :-1] == ids_RT[:, None, length - self.n + 1 :]).all(dim=2)
         row_X, gram_X = (same_RN & free(logp_RV)[:, None]).nonzero(as_tuple=True)
-        logp_RV[row_X, grams_RNn[row_X, gram_X, -1]] = -torch.inf
+        token_X = grams_RNn[row_X, gram_X, -1]
+        if goals := self.step.goals(rows.inner):
+            repeats_X = (goals.token_RG[row_X] != token_X[:, None]).all(dim=1)
+            row_X, token_X = row_X[repeats_X], token_X[repeats_X]
+        logp_RV[row_X, token_X] = -torch.inf
 
 
 class Discourage(Watching[State]):

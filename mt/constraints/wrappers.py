@@ -12,7 +12,9 @@ from mt.constraints.require import Require
 from mt.search.step import Step
 
 
-def constrained(step: Step[Any], state: Any, orders: Orders, *, eos: int, limits: Sequence[int]) -> tuple[Step[Any], Any]:
+def constrained(
+    step: Step[Any], state: Any, orders: Orders, *, eos: int, limits: Sequence[int], banks: bool = False
+) -> tuple[Step[Any], Any]:
     """The step, with its first state, within a wrapper for each order there is; none cost nothing.
 
     What is forced keeps its place among bans and repetitions, being further in. Required phrases know the bans: they do not begin one.
@@ -28,7 +30,7 @@ def constrained(step: Step[Any], state: Any, orders: Orders, *, eos: int, limits
     if orders.banned:
         step, state = around(Ban(step, orders.banned))
     if any(orders.required):
-        require = Require(step, eos=eos)
+        require = Require(step, eos=eos, banks=banks)
         step, state = require, require.start(state, orders.required, limits)
     if orders.no_repeat_ngram:
         step, state = around(NoRepeat(step, orders.no_repeat_ngram))

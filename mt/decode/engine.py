@@ -201,7 +201,9 @@ class Engine:
         )
         return [[best for _ in many for best in next(found)] for many in following]
 
-    def _start(self, sources: Sequence[Sequence[int]], samples: int, *, limits: Sequence[int], orders: Orders) -> tuple[Step[Any], Any]:
+    def _start(
+        self, sources: Sequence[Sequence[int]], samples: int, *, limits: Sequence[int], orders: Orders, banks: bool = False
+    ) -> tuple[Step[Any], Any]:
         """The step of a search, and the state in which it begins; several samples of a source are sentences of their own."""
         src, tgt = self.tokenizers
         steps = [ModelStep(model, self.device) for model in self.models]
@@ -210,7 +212,7 @@ class Engine:
             rows_R = torch.arange(len(sources), device=self.device).repeat_interleave(samples)
             begun = tuple(one.reorder(state, rows_R) for one, state in zip(steps, begun, strict=True))
         never = Suppress(Ensemble(steps, self.mix), (tgt.pad, tgt.bos, tgt.unk, *tgt.prefixes))
-        return constrained(never, begun, orders, eos=tgt.eos, limits=limits)
+        return constrained(never, begun, orders, eos=tgt.eos, limits=limits, banks=banks)
 
     def _search(
         self,
@@ -226,7 +228,7 @@ class Engine:
         if samples > 1:
             limits, seeds = [limit for limit in limits for _ in range(samples)], several(seeds, samples)
             orders = branched(orders, [[[]] * samples] * len(sources))
-        step, state = self._start(sources, samples, limits=limits, orders=orders)
+        step, state = self._start(sources, samples, limits=limits, orders=orders, banks=isinstance(settings, Beam) and settings.width > 1)
         match settings:
             case Beam(width=1, length_penalty=alpha):
                 found = greedy_search(step, state, bos=tgt.bos, eos=tgt.eos, limits=limits, length_penalty=alpha)

@@ -9,6 +9,9 @@ A sentence is finished after the position at which W · patience hypotheses are 
 when nothing lives; how many hypotheses are asked for has no part in it. At a sentence's limit EOS is the only continuation. Scores are
 log-probability / L^α, L counting EOS.
 
+Where rows have something to reach, "the first" are those that `banks` deals first, of candidates to which all that leads on belongs;
+else they are those with the best totals.
+
 Equal candidates: the continuation of the better row comes first, then the more probable token, then the lower id. Equal scores: the
 hypothesis found first.
 
@@ -26,6 +29,7 @@ import torch
 from torch import Tensor
 
 from mt.errors import DecodeError
+from mt.search.banks import Dealing, dealt, with_goals
 from mt.search.step import Hypothesis, State, Step, best_tokens, refuse_nan
 
 
@@ -60,11 +64,15 @@ def beam_search(
         position += 1
         logp_RV, state = step(last_R, state)
         at_limit_B = torch.tensor([limits[b] == position for b in sentences], device=logp_RV.device)
+        goals = step.goals(state)
         # One row has one EOS, so it gives at most W candidates that live on and that EOS: W + 1 from each row decide as all V would.
-        value_RC, token_RC = best_tokens(logp_RV, width + 1)
+        value_RC, token_RC = best_tokens(logp_RV, width + 1 + (goals.most if goals else 0))
         refuse_nan(value_RC[:, 0], position=position, sentences=sentences)
+        dealing = None
+        if goals:
+            value_RC, token_RC, dealing = with_goals(value_RC, token_RC, logp_RV, goals)
         value_RC, token_RC, truncated_R = end_at_limit(value_RC, token_RC, eos_R=logp_RV[:, eos], at_limit_B=at_limit_B, eos=eos)
-        candidates = ranked(total_BK.to(logp_RV.device), value_RC, token_RC)
+        candidates = ranked(total_BK.to(logp_RV.device), value_RC, token_RC, dealing)
         prefix_RT, totals_RT = prefix_RT.to(logp_RV.device), totals_RT.to(logp_RV.device)
 
         for place, ids, totals, log_prob, truncated in finished(candidates, prefix_RT, totals_RT, truncated_R, eos=eos, width=width):
@@ -87,7 +95,7 @@ def beam_search(
 
 
 class Candidates(NamedTuple):
-    """Continuations of the sentences' live rows, best first: three tensors (B, N)."""
+    """Continuations of the sentences' live rows, best first, or as they are dealt: three tensors (B, N)."""
 
     total: Tensor
     """Log-probability of prefix and token together; −inf: not a candidate."""
@@ -110,11 +118,12 @@ def end_at_limit(value_RC: Tensor, token_RC: Tensor, *, eos_R: Tensor, at_limit_
     return value_RC, token_RC.masked_fill(at_limit_R[:, None], eos), truncated_R
 
 
-def ranked(total_BK: Tensor, value_RC: Tensor, token_RC: Tensor) -> Candidates:
-    """All continuations of each sentence, best first; equal totals by row, then as the row ranks its tokens (the sort is stable)."""
+def ranked(total_BK: Tensor, value_RC: Tensor, token_RC: Tensor, dealing: Dealing | None) -> Candidates:
+    """All continuations of each sentence, best first; equal totals by row, then as the row ranks its tokens (sorts are stable)."""
     sentences, rows = total_BK.shape
     total_BN = (total_BK[:, :, None] + value_RC.view(sentences, rows, -1)).flatten(1)
-    total_BN, order_BN = total_BN.sort(dim=1, descending=True, stable=True)
+    order_BN = dealt(total_BN, dealing) if dealing else total_BN.argsort(dim=1, descending=True, stable=True)
+    total_BN = total_BN.gather(1, order_BN)
     first_row_B1 = torch.arange(0, sentences * rows, rows, device=total_BN.device)[:, None]
     token_BN = token_RC.reshape(sentences, -1).gather(1, order_BN)
     return Candidates(total_BN, token_BN, first_row_B1 + order_BN // value_RC.size(1))
@@ -136,7 +145,8 @@ def finished(
 def surviving(candidates: Candidates, *, eos: int, width: int) -> Candidates:
     """The rows of the next position, (B, W) or fewer: the best candidates that are not EOS."""
     total_BN = candidates.total.masked_fill(candidates.token == eos, -torch.inf)
-    total_BW, order_BW = (x[:, :width] for x in total_BN.sort(dim=1, descending=True, stable=True))
+    order_BW = (total_BN == -torch.inf).sort(dim=1, stable=True).indices[:, :width]
+    total_BW = total_BN.gather(1, order_BW)
     # Where there are fewer, a dead row (total −inf) repeats the best one: a step is never asked to continue what it does not allow.
     order_BW = torch.where(total_BW > -torch.inf, order_BW, order_BW[:, :1])
     return Candidates(total_BW, candidates.token.gather(1, order_BW), candidates.row.gather(1, order_BW))

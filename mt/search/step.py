@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from mt.errors import DecodeError
+from mt.search.banks import Goals
 
 State = TypeVar("State")
 BLOCK = 64
@@ -38,6 +39,10 @@ class Step(Protocol[State]):
     def reorder(self, state: State, rows_R: Tensor) -> State:
         """The state of the rows that go on: indices into the present rows, some perhaps repeated, some left out."""
         ...
+
+    def goals(self, state: State) -> Goals | None:  # noqa: ARG002
+        """What leads the rows on to what they have to reach, given the state after a call; None: there is nothing to reach."""
+        return None
 
 
 class Suppress(Step[State]):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mt.constraints.orders import Orders, Phrase
@@ -30,6 +30,7 @@ def length(phrases: list[Phrase]) -> int:
 @EVERY_SEARCH
 @settings(max_examples=60)
 @given(seed=SEEDS, phrases=PHRASES, extra=st.integers(0, 4))
+@example(seed=0, phrases=[((5, 5),), ((6,), (5, 4, 4))], extra=0)  # a longer way of one phrase is the beginning of another
 def test_every_output_says_all_that_there_is_room_for(search: Search, seed: int, phrases: list[Phrase], extra: int) -> None:
     limit = length(phrases) + extra + 1
     (found,) = search(random_table(seed, words=4), limits=[limit], orders=Orders(required=[phrases]))
@@ -97,6 +98,17 @@ def test_what_the_model_says_by_itself_is_not_said_again_and_the_rest_comes_wher
     (found,) = by_greedy(written_table("a b c", rows), limits=[20], orders=orders)
     assert spell(found[0].ids, "a b c") == "a b c b"
     assert found[0].log_prob == pytest.approx(math.log(0.9 * 0.8 * 0.2 * 0.2 * 0.6))
+
+
+def test_one_row_begins_what_is_missing_where_it_is_nearly_as_good_and_says_it_to_its_end() -> None:
+    rows = {
+        "": {"a": 0.6, "b": 0.3, "c": 0.1},
+        "b": {"a": 0.999, "c": 0.001},
+        "b c": {"</s>": 1.0},
+        "a": {"</s>": 0.97, "b": 0.02, "c": 0.01},
+    }
+    (found,) = by_greedy(written_table("a b c", rows), limits=[20], orders=Orders(required=[[((5, 6),)]]))
+    assert spell(found[0].ids, "a b c") == "b c"
 
 
 @EVERY_SEARCH

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from mt.config.schema import DecodeConfig
+from mt.constraints.orders import NO_ORDERS, Orders
 from mt.decode.engine import Beam, Engine, ModelStep, Sampling
 from mt.errors import DecodeError
 from mt.forced.given import enough_memory
@@ -19,6 +20,7 @@ from mt.search.beam import beam_search
 from mt.search.step import Hypothesis, Suppress
 from mt.tokenizer.spm import Tokenizer, Tokenizers
 from tests.model.untrained import BOS, EOS, PAD, UNK, batch, lively_transformer, sentences
+from tests.oracle.constrained import occurs
 
 CPU = torch.device("cpu")
 IDS = cast("Tokenizer", SimpleNamespace(pad=PAD, unk=UNK, bos=BOS, eos=EOS, prefixes=()))  # an engine needs no more of it
@@ -35,11 +37,16 @@ def limit(ids: list[int]) -> int:
 
 
 def search(
-    sources: list[list[int]], settings: Beam | Sampling, *, seeds: list[int] | None = None, model: Transformer | None = None
+    sources: list[list[int]],
+    settings: Beam | Sampling,
+    *,
+    seeds: list[int] | None = None,
+    model: Transformer | None = None,
+    orders: Orders = NO_ORDERS,
 ) -> list[list[Hypothesis]]:
     engine = Engine(model or lively_transformer(), Tokenizers(IDS, IDS), device=CPU)
     limits = [limit(ids) for ids in sources]
-    return engine.search(sources, settings, limits=limits, seeds=seeds if seeds is not None else [*range(len(sources))])
+    return engine.search(sources, settings, limits=limits, seeds=seeds if seeds is not None else [*range(len(sources))], orders=orders)
 
 
 def outputs(found: list[list[Hypothesis]]) -> list[list[tuple[list[int], bool]]]:
@@ -99,6 +106,19 @@ def test_limits_hold_and_are_the_only_reason_to_be_truncated(settings: Beam | Sa
         for h in hypotheses:
             assert len(h.ids) + 1 <= limit(source)
             assert not h.truncated or len(h.ids) + 1 == limit(source)
+
+
+@SETTINGS
+def test_phrases_are_said_with_the_probabilities_of_a_full_pass_and_are_nothing_to_batch_mates(settings: Beam | Sampling) -> None:
+    phrases = [[((7, 9),), ((6,),)] if place % 2 else [] for place in range(len(SOURCES))]
+    found = search(SOURCES, settings, orders=Orders(required=phrases))
+    assert outputs(found)[::2] == outputs(search(SOURCES, settings))[::2]
+    pairs = [(source, h) for source, hypotheses in zip(SOURCES, found, strict=True) for h in hypotheses]
+    assert all(occurs((7, 9), h.ids) and 6 in h.ids for hypotheses in found[1::2] for h in hypotheses)
+    expected = rescored(lively_transformer(), [source for source, _ in pairs], [h.ids for _, h in pairs])
+    assert [h.log_prob for _, h in pairs] == pytest.approx(expected, abs=1e-9)
+    assert all(hypotheses == sorted(hypotheses, key=lambda h: -h.score) for hypotheses in found)
+    assert all(len({tuple(h.ids) for h in hypotheses}) == len(hypotheses) for hypotheses in found)
 
 
 def test_beam_of_width_one_is_greedy() -> None:

@@ -27,9 +27,9 @@ class Searched(NamedTuple):
     limits: list[int]
 
 
-def prepared(tables: list[Table], limits: list[int], orders: Orders) -> Searched:
+def prepared(tables: list[Table], limits: list[int], orders: Orders, *, banks: bool = False) -> Searched:
     table_step = TableStep(*tables)
-    step, state = constrained(table_step, table_step.start(), orders, eos=EOS, limits=limits)
+    step, state = constrained(table_step, table_step.start(), orders, eos=EOS, limits=limits, banks=banks)
     return Searched(step, state, limits)
 
 
@@ -39,7 +39,7 @@ def by_greedy(*tables: Table, limits: list[int], orders: Orders) -> list[list[Hy
 
 
 def by_beam(*tables: Table, limits: list[int], orders: Orders, width: int = 4) -> list[list[Hypothesis]]:
-    step, state, _ = prepared([*tables], limits, orders)
+    step, state, _ = prepared([*tables], limits, orders, banks=width > 1)
     return beam_search(step, state, bos=BOS, eos=EOS, limits=limits, width=width, n_best=width)
 
 

@@ -47,6 +47,9 @@ class TableStep:
     def reorder(self, state: list[Row], rows_R: Tensor) -> list[Row]:
         return [state[row] for row in rows_R.tolist()]
 
+    def goals(self, _state: list[Row]) -> None:
+        return None
+
 
 def random_table(seed: int, *, words: int, sparsity: float = 0.0, levels: int | None = None) -> Table:
     """Distributions over EOS and `words` words that depend on the whole prefix, hence on the position too.
