@@ -60,6 +60,8 @@ class Graph:
 
 
 Block = Heading | Paragraph | Table | Quotation | Numbers | Graph
+NARROW = 4
+"""Columns of a table that has room beside a graph."""
 QUOTED = 3
 """Quotations of a section that a page shows unasked."""
 
@@ -121,7 +123,7 @@ def as_page(blocks: Iterable[Block], *, title: str, about: str) -> str:
 
     def close() -> None:
         more = [folded(f"{len(quoted) - QUOTED} more", *quoted[QUOTED:])] if len(quoted) > QUOTED else []
-        whole = [*inside, *([card(*quoted[:QUOTED])] if quoted else []), *more]
+        whole = [*inside, *quoted[:QUOTED], *more]
         if whole:
             content.append(section(heading, *whole) if heading else joined(whole))
         inside.clear()
@@ -136,10 +138,10 @@ def as_page(blocks: Iterable[Block], *, title: str, about: str) -> str:
                 inside += (tag("p", line) for line in lines)
             case Table(head, rows, remarks):
                 figures = table(head, rows, text=(0, *range(len(head) - remarks, len(head))))
-                inside.append(grid(beside, figures) if beside else figures)
+                inside += [grid(beside, figures)] if beside and len(head) <= NARROW else [*([beside] if beside else []), figures]
                 beside = None
             case Quotation(name, lines):
-                quoted.append(texts(*lines, origin=name))
+                quoted.append(card(texts(*lines, origin=name)))
             case Numbers(each):
                 inside.append(tiles(each))
             case Graph(name, labels, groups):

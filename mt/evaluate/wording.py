@@ -65,9 +65,10 @@ def method(comparison: Comparison) -> Iterator[str]:
     drawn = comparison.resampling
     tests = f"paired bootstrap of {drawn.samples} samples, approximate randomisation of {drawn.trials} trials, seed {drawn.seed}"
     yield f"Intervals and p: {tests}."
-    count = len(comparison.rivals)
-    corrected = f" once both are corrected for {count} comparisons (Holm); those shown are not" if count > 1 else ""
-    yield f"Better and worse: p is below 0.05 by both tests{corrected}. It holds for such lines as these, not for other trainings."
+    yield "Better and worse: p is below 0.05 by both tests."
+    if (count := len(comparison.rivals)) > 1:
+        yield f"For that, p is corrected for {count} comparisons (Holm); the p shown is not."
+    yield "That holds for other lines such as these, not for other trainings of the systems."
     yield "Buckets have intervals, not tests: where there are many, some leave out 0 by chance."
 
 

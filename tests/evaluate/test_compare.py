@@ -114,7 +114,7 @@ def test_it_says_no_more_than_the_tests_do() -> None:
 def test_several_systems_are_corrected_for_and_it_is_said() -> None:
     assert "Holm" not in said(compared(a=text(0.9), b=text(0.8)))
     three = said(compared(a=text(0.9), b=text(0.8), c=text(0.7)))
-    assert "corrected for 2 comparisons (Holm); those shown are not" in three
+    assert "p is corrected for 2 comparisons (Holm); the p shown is not." in three
 
 
 def test_the_same_output_twice_is_a_warning_and_no_difference() -> None:
