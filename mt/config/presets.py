@@ -44,9 +44,9 @@ ON_GPU = (
     Preset("big", 10**12, dim=1024, ffn=4096, heads=16, layers=6, lr=5e-4, tokens=50_000, passes=15),
 )
 
-VOCABULARIES = ((10_000, 2000), (100_000, 4000), (300_000, 8000), (2_000_000, 16_000), (10**12, 32_000))
+VOCABULARIES = ((1000, 500), (3000, 1000), (10_000, 2000), (100_000, 4000), (300_000, 8000), (2_000_000, 16_000), (10**12, 32_000))
 """Pieces of both sides together, for corpora of fewer pairs."""
-DROPOUTS = ((15, 0.1), (30, 0.2), (10**12, 0.3))
+DROPOUTS = ((15, 0.1), (20, 0.2), (10**12, 0.3))
 """For fewer passes over the corpus."""
 MOST_PASSES = 200
 """Over a corpus: beyond them a model only learns its pairs by heart, however much time there is."""
