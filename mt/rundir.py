@@ -7,11 +7,12 @@ data/filtered.json             what was kept and dropped of each corpus
 data/sources.json              SHA-256 of the files it was made from
 data/split/                    dev and test set as text, and split.json, where they were held out of the training corpora
 journal.jsonl                  one event a line
+starts.jsonl                   when it was started or taken up again, and with what: versions, device, commit
 tensorboard/
 checkpoints/step-00012000/     model.safetensors, state.json, trainer.pt
 checkpoints/average/           the mean of several, if train.average or `mt average` asked for it
 checkpoints/names.json         which of these is `best`, which `last`
-reports/
+reports/                       test.json, the scores of the test sets; index.html, the run for a reader
 lock                           held, and with its number in it, by the process that trains
 replaced.partial/              what --overwrite replaces, until the new run is prepared
 """
@@ -58,11 +59,13 @@ class RunDir:
         self.config = self.path / "config.yaml"
         self.data = self.path / "data"
         self.journal = self.path / "journal.jsonl"
+        self.starts = self.path / "starts.jsonl"
         self.tensorboard = self.path / "tensorboard"
         self.checkpoints = self.path / "checkpoints"
         self.names_file = self.checkpoints / "names.json"
         self.reports = self.path / "reports"
         self.test_scores = self.reports / "test.json"
+        self.page = self.reports / "index.html"
         self.lock_file = self.path / "lock"
         self.replacing = self.path / f"replacing{PARTIAL}"
         self.replaced = self.path / f"replaced{PARTIAL}"
@@ -78,7 +81,7 @@ class RunDir:
     def entries(self) -> list[Path]:
         """What is there of a run, but for the lock and an older run that is being replaced; the config comes first."""
         folders = (self.data, self.tensorboard, self.checkpoints, self.reports)
-        files = (self.config, self.journal, *self.tokenizer_files(joint=True)[:1], *self.tokenizer_files(joint=False))
+        files = (self.config, self.journal, self.starts, *self.tokenizer_files(joint=True)[:1], *self.tokenizer_files(joint=False))
         return [path for path in (*files, *folders) if path.exists()]
 
     def strangers(self) -> list[str]:
@@ -121,6 +124,18 @@ class RunDir:
         if not all(isinstance(folder, str) for folder in names.values()):
             raise RunError(f"{self.names_file}: is damaged; {cure}")
         return names
+
+    def is_locked(self) -> bool:
+        """Whether a process holds the run; it is not disturbed."""
+        try:
+            with self.lock_file.open("rb") as file:
+                os.kill(int(file.read(20)), 0)  # a dead one's lock is left alone: another process may be about to take it
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except (PermissionError, BlockingIOError):
+            return True
+        except (OSError, ValueError, OverflowError):
+            return False
+        return False
 
     def set_names(self, **folders: Path) -> None:
         """Let some names stand for other checkpoints, all at once. Raises RunError if the disk refuses."""

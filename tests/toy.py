@@ -15,8 +15,11 @@ from mt.tokenizer.spm import Tokenizer, Tokenizers
 
 CONSONANTS, VOWELS = "bdfgklmnprst", "aeiou"
 
-TINY = ("model.dim=16", "model.ffn=32", "model.heads=2", "model.encoder_layers=1", "model.decoder_layers=1", "train.batch_tokens=200")
-"""Overrides for a model too small to learn anything, and quick to train."""
+TINY = (
+    *("model.dim=16", "model.ffn=32", "model.heads=2", "model.encoder_layers=1", "model.decoder_layers=1", "train.batch_tokens=200"),
+    *("train.report=false", "train.validation.attention=0"),
+)
+"""Overrides for a model too small to learn anything, quick to train, and without pictures."""
 
 
 def lexicon(words: int = 24) -> dict[str, str]:

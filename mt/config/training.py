@@ -124,6 +124,8 @@ class ValidationConfig(Stage):
     """The first lines of the dev set that are used."""
     samples: int = Field(default=5, ge=0, le=10_000)
     """Fixed dev lines whose translation is shown each time."""
+    attention: int = Field(default=1, ge=0, le=10)
+    """Of these so many, at most, whose attention is drawn for TensorBoard."""
 
 
 class EarlyStopping(Stage):
@@ -181,6 +183,8 @@ class TrainConfig(Stage):
     """Non-finite updates in a row after which training stops."""
     max_risen: int = Field(default=1000, ge=0, le=10**9)
     """Updates in a row whose loss, smoothed over 100, is more than 1 above its lowest: after so many training stops; 0 never stops."""
+    report: bool = True
+    """Whether the end of the run is `reports/index.html`, a page with its curves, samples and scores; `mt report RUN` writes it, too."""
     init_from: Path | None = None
     """Run directory whose best weights and tokenizer this run starts from (`--init-from`); its model settings must be the same."""
     freeze: list[Frozen] = []

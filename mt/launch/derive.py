@@ -17,6 +17,7 @@ MAY_CHANGE = (
     "train.save_every",
     "train.keep",
     "train.max_risen",
+    "train.report",
     "train.validation.",
     "train.early_stopping.",
     "data.cache",

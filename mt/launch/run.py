@@ -2,49 +2,42 @@
 
 from __future__ import annotations
 
-import json
-import shlex
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import torch
 
-from mt.checkpoint import read_state
-from mt.config.directions import langs_of, tag_of, tags, target_of
 from mt.config.exports import holders
 from mt.config.schema import Config
 from mt.data.meter import Say
 from mt.errors import RunError
-from mt.evaluate.metrics import score
-from mt.files import write_atomic
 from mt.formats.pairs import counted
-from mt.formats.readers import read_held_out
-from mt.launch.combine import average_at_the_end
 from mt.launch.concerns import concerns
 from mt.launch.derive import longer
 from mt.launch.dry_run import foretell
+from mt.launch.ending import finish, is_scored, report
 from mt.launch.prepare import Prepared, join, prepare, run_path
 from mt.launch.prepare import resume as resume_run
 from mt.model.device import choose_device
 from mt.model.process import keep_few_primitives, keep_freed_memory
+from mt.report.environment import device_name, record
 from mt.rundir import RunDir
+from mt.train.board import TensorBoard
 from mt.train.compiled import compile_layers
 from mt.train.events import Event
 from mt.train.forecast import Forecast
 from mt.train.loop import fit, patience_lost, reason_to_end
 from mt.train.memory import enough_memory, room_of
-from mt.train.monitor import Console, Journal, TensorBoard, naming
+from mt.train.monitor import Console, Journal, naming
 from mt.train.parallel import ALONE, Ranks
 from mt.train.signals import Stop, stop_on
 from mt.train.state import Progress
 from mt.train.trial import try_largest
-from mt.translator import Translator
-
-METRICS = {"bleu": "BLEU", "chrf": "chrF", "loss": "loss"}
 
 
 def train_run(config: Config, *, resume: bool, overwrite: bool, dry_run: bool, device: str, say: Say, ranks: Ranks = ALONE) -> int:
@@ -73,6 +66,8 @@ def train_run(config: Config, *, resume: bool, overwrite: bool, dry_run: bool, d
             if ranks.leads:
                 tell_end(run, prepared.state.progress, why)
             if is_scored(prepared):
+                if ranks.leads and config.train.report and not run.page.exists():
+                    report(prepared, device=device, say=say)
                 return 0
         code = 0 if why else train(prepared, say=say)
         if code == 0 and ranks.leads:
@@ -163,12 +158,6 @@ def finished(prepared: Prepared) -> str | None:
     return (reason_to_end(state, cfg, prepared.plan, Stop()) or patience_lost(state, cfg)) if state.progress.update else None
 
 
-def is_scored(prepared: Prepared) -> bool:
-    """Whether a finished run has all that comes after training."""
-    config = prepared.config
-    return prepared.run.test_scores.exists() or not (config.data.test or config.train.average.wanted)
-
-
 def rewind(run: RunDir, progress: Progress) -> None:
     """Take back what the journal tells of after the checkpoint: it will come again."""
     if run.journal.exists():
@@ -208,6 +197,20 @@ def train(prepared: Prepared, *, say: Say) -> int:
     return stop.exit_code
 
 
+def about(prepared: Prepared) -> dict[str, Any]:
+    """What is noted of a run each time it starts: where from, and on what."""
+    state = prepared.state
+    return {
+        "update": state.progress.update,
+        "device": device_name(state.device),
+        "precision": state.precision,
+        "threads": torch.get_num_threads() if state.device.type == "cpu" else None,
+        "ranks": state.ranks.count,
+        "parameters": sum(p.numel() for p in state.model.parameters()),
+        "updates_per_epoch": prepared.updates_per_epoch,
+    }
+
+
 @contextmanager
 def listening(prepared: Prepared, *, say: Say) -> Iterator[Sequence[Callable[[Event], None]]]:
     """Within, whoever listens to the events of the loop; they go on where the run does."""
@@ -215,6 +218,8 @@ def listening(prepared: Prepared, *, say: Say) -> Iterator[Sequence[Callable[[Ev
     if progress.update:
         say(f"resuming at update {progress.update}, epoch {progress.cursor.epoch + 1}")
     rewind(run, progress)
+    with naming(run.starts):
+        record(run, **about(prepared))
     if run.test_scores.is_file():  # it tells that the run is finished
         with naming(run.test_scores):
             run.test_scores.unlink()
@@ -236,42 +241,6 @@ def listening(prepared: Prepared, *, say: Say) -> Iterator[Sequence[Callable[[Ev
     )
     with (
         closing(Journal(run)) as journal,
-        closing(TensorBoard(run, purge_from=progress.update + 1 if progress.update else None)) as board,
+        closing(TensorBoard(run, config=prepared.config, purge_from=progress.update + 1 if progress.update else None)) as board,
     ):
         yield journal, board, console, forecast
-
-
-def finish(prepared: Prepared, *, device: str, say: Say) -> None:
-    """Average checkpoints if that was asked for, say which is the best, score the test sets, and say how to use the model."""
-    config, run = prepared.config, prepared.run
-    if config.train.average.wanted:
-        average_at_the_end(prepared, say=say)
-    if "best" in run.names():  # no validation may have given a number
-        say(best_line(run, prepared.state.progress))
-    reports = {}
-    translator = Translator.load(run.path, device=device) if config.data.test else None
-    for name, corpus in config.data.test.items():
-        assert translator is not None
-        pairs = read_held_out(corpus, langs=langs_of(config, corpus))
-        found = translator.translate([pair.src for pair in pairs], to=tag_of(config, corpus))
-        translations, references = [one.text for one in found], [[pair.tgt for pair in pairs]]
-        scores = score(translations, references, metrics=("bleu", "chrf"), lang=target_of(config, corpus), intervals=True)
-        reports[name] = {"corpus": corpus.called(), "beam": config.decode.beam, **scores.as_json()}
-        for one in scores.metrics:
-            say(f"{name}: {one.name} {one.score:.2f}  {one.signature}  beam {config.decode.beam}")
-    if reports or config.train.average.wanted:
-        with naming(run.reports):
-            run.reports.mkdir(exist_ok=True)
-        with write_atomic(run.test_scores) as file:
-            json.dump(reports, file, indent=1, ensure_ascii=False)
-    to = " --to LANG" if len(tags(config)) > 1 else ""
-    say(f"translate with: mt translate --model {shlex.quote(str(run.path))}{to} --input FILE")
-
-
-def best_line(run: RunDir, progress: Progress) -> str:
-    """Which checkpoint is the best, and by what."""
-    path, metric = run.find("best"), progress.metric
-    if metric is None:
-        return f"best: {path}, the last one, as nothing was validated"
-    score = read_state(path)["scores"][metric] if path == run.average else progress.best
-    return f"best: {path}, {METRICS[metric]} {score:.{3 if metric == 'loss' else 2}f} on the dev set"

@@ -94,7 +94,7 @@ def figure(content: str, caption: str = "") -> Html:
     return tag("figure", content, tag("figcaption", caption) if caption else "", class_="card")
 
 
-def heat(rows: Sequence[str], columns: Sequence[str], shares: Sequence[Sequence[float]], *, caption: str) -> Html:
+def heat(rows: Sequence[str], columns: Sequence[str], shares: Sequence[Sequence[float]], *, about: str) -> Html:
     """A heat map of numbers from 0 to 1, one row for each text in `rows`: a table, so that a browser sets text of any script."""
     head = tag("tr", tag("td"), *(tag("th", tag("span", text, dir="auto"), scope="col") for text in columns))
     body = [
@@ -105,8 +105,8 @@ def heat(rows: Sequence[str], columns: Sequence[str], shares: Sequence[Sequence[
         )
         for text, row in zip(rows, shares, strict=True)
     ]
-    inside = tag("table", tag("caption", caption), tag("thead", head), tag("tbody", joined(body, between=NEWLINE)))
-    return tag("div", inside, class_="heat", tabindex="0", role="region", aria_label=caption)
+    inside = tag("table", tag("thead", head), tag("tbody", joined(body, between=NEWLINE)))
+    return tag("div", inside, class_="heat", tabindex="0", role="region", aria_label=about)
 
 
 def _heated(share: float, row: str, column: str) -> Html:

@@ -86,6 +86,8 @@ class Bars:
 def line_chart(lines: Sequence[Line], *, title: str, x: str = "", y: str = "", log: bool = False, zero: bool = False) -> Html:
     """Lines over a common axis; `zero` has the other axis begin there."""
 
+    from matplotlib.ticker import LogLocator
+
     def draw(axes: Axes) -> None:
         for hue, line in zip(_hues(len(lines)), lines, strict=True):
             values = [value if math.isfinite(value) else math.nan for value in line.y]
@@ -94,7 +96,9 @@ def line_chart(lines: Sequence[Line], *, title: str, x: str = "", y: str = "", l
             if line.band:
                 axes.fill_between(line.x, *line.band, color=hue, alpha=0.18, linewidth=0)
         if log and any(value > 0 for line in lines for value in line.y if math.isfinite(value)):
-            axes.set_yscale("log")
+            axes.set_yscale("log", subs=[])
+            axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+            axes.yaxis.set_major_formatter("{x:g}")
         elif zero:
             axes.set_ylim(bottom=0)
         axes.set_xlabel(x)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from mt.focus import Attention
+
 
 @dataclass(frozen=True)
 class Spent:
@@ -70,6 +72,8 @@ class Sample:
     source: str
     reference: str
     translation: str
+    to: str | None = None
+    """The target language that was asked for, if there are tags."""
 
 
 @dataclass(frozen=True)
@@ -103,6 +107,8 @@ class Validated:
     """The scores of each dev set, where there are several: then those above are their means."""
     shares: dict[str, float] = field(default_factory=dict)
     """Shares of the time of the run so far, by what they went to."""
+    attention: list[Attention] = field(default_factory=list)
+    """What the model looked at for the first samples: to be drawn, and not in the journal."""
 
 
 @dataclass(frozen=True)

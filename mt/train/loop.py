@@ -147,6 +147,7 @@ def validate(state: State, validator: Validators, *, cfg: TrainConfig, run: RunD
         to=found.to,
         sets=found.sets,
         shares=progress.spent.shares(progress.seconds),
+        attention=found.attention,
     )
 
 

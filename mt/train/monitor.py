@@ -1,11 +1,10 @@
-"""Listeners to the events of the loop: the console, the journal and TensorBoard."""
+"""Listeners to the events of the loop: the console and the journal."""
 
 from __future__ import annotations
 
 import json
 import math
 import sys
-import threading
 import time
 from collections import deque
 from collections.abc import Iterator, Mapping
@@ -162,6 +161,7 @@ class Journal:
         if isinstance(event, Saved):
             return
         record = {"event": type(event).__name__.lower(), **asdict(event)}
+        record.pop("attention", None)  # a picture, which TensorBoard has
         if not record.get("origins", True):  # as of all updates but skipped ones
             del record["origins"]
         with naming(self.path):
@@ -181,63 +181,3 @@ def finite(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     return value
-
-
-class TensorBoard:
-    """Scalars of every update that was made and of every validation, and the sample translations as text."""
-
-    def __init__(self, run: RunDir, *, purge_from: int | None = None) -> None:
-        from torch.utils.tensorboard import SummaryWriter
-
-        self.path = run.tensorboard
-        self.hook, threading.excepthook = threading.excepthook, self.hear
-        with naming(self.path):
-            self.writer = SummaryWriter(run.tensorboard, purge_step=purge_from)
-
-    def hear(self, args: threading.ExceptHookArgs) -> None:
-        """What the disk refuses the writing thread is raised here at the next event: it need not print it."""
-        if not isinstance(args.exc_value, OSError):
-            self.hook(args)
-
-    def __call__(self, event: Event) -> None:
-        """Write an event."""
-        with naming(self.path):
-            self.write(event)
-
-    def write(self, event: Event) -> None:
-        """Hand an event to the thread that writes."""
-        match event:
-            case Update(skipped=False):
-                values = {"loss": event.loss, "lr": event.lr, "gradient_norm": event.norm, "loss_scale": event.scale}
-                values |= {"tokens_per_second": speed([event]), "real_tokens": (event.tokens + event.src_tokens) / event.padded}
-                values |= {"waiting_for_data": event.waited / event.seconds}
-                for name, value in values.items():
-                    self.writer.add_scalar(f"train/{name}", value, event.update)
-            case Validated():
-                for name, scores in {"": event.scores, **event.sets}.items():
-                    for metric, value in scores.items():
-                        self.writer.add_scalar(f"dev/{name}/{metric}" if name else f"dev/{metric}", value, event.update)
-                for number, sample in enumerate(event.samples, start=1):
-                    text = f"    {sample.source}\n    {sample.reference}\n    {sample.translation}"  # indented: Markdown shows it as it is
-                    self.writer.add_text(f"dev/sample {number}", text, event.update)
-                self.add_shares(event)
-                self.writer.flush()
-            case Ended():
-                self.add_shares(event)
-            case Saved():  # a kill must not take the curves before the checkpoint, as they will not come again
-                self.writer.flush()
-            case _:
-                pass
-
-    def add_shares(self, event: Validated | Ended) -> None:
-        """What the time of the run so far went to."""
-        for name, share in event.shares.items():
-            self.writer.add_scalar(f"time/{name}", share, event.update)
-
-    def close(self) -> None:
-        """Everything is on the disk."""
-        try:
-            with naming(self.path):
-                self.writer.close()
-        finally:
-            threading.excepthook = self.hook

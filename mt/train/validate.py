@@ -18,6 +18,7 @@ from mt.data.batches import Batch, collate
 from mt.data.plan import cut, sizes
 from mt.data.store import Example
 from mt.evaluate.metrics import score
+from mt.focus import Attention, attention_of
 from mt.formats.pairs import Pair
 from mt.model.loss import LossOfBatch
 from mt.model.packed import packed
@@ -40,6 +41,8 @@ class Validation:
     """The language that was asked for with a tag, if there are tags."""
     sets: dict[str, dict[str, float]] = field(default_factory=dict)
     """The scores of each dev set, where there are several: then those above are their means."""
+    attention: list[Attention] = field(default_factory=list)
+    """What the model looked at for the first samples."""
 
 
 class Validator:
@@ -67,7 +70,7 @@ class Validator:
 
     def __call__(self, loss: LossOfBatch) -> Validation:
         """Measure the model as it is now; it is in training mode again afterwards."""
-        began = time.perf_counter()
+        began, cfg = time.perf_counter(), self.config.train.validation
         loss.eval()
         with torch.inference_mode():
             sums = [loss(batch.src_BS, batch.inputs_BT, batch.gold_BT) for batch in (b.to(self.device) for b in self.batches)]
@@ -75,19 +78,21 @@ class Validator:
         per_token = sum(total.item() for total, _ in sums) / tokens
         translator = Translator(loss.model, self.tokenizers, config=self.config, device=self.device)
         with packed(loss.model):
-            found = translator.translate([pair.src for pair in self.pairs], to=self.to, beam=self.config.train.validation.beam)
+            found = translator.translate([pair.src for pair in self.pairs], to=self.to, beam=cfg.beam)
         translations = [one.text for one in found]
+        attention = attention_of(translator, found[: min(cfg.attention, cfg.samples)], to=self.to)
         loss.train()
         scores = score(translations, [[pair.tgt for pair in self.pairs]], metrics=("bleu", "chrf"), lang=self.lang)
-        samples = [Sample(pair.src, pair.tgt, text) for pair, text in zip(self.pairs, translations, strict=True)]
+        samples = [Sample(pair.src, pair.tgt, text, self.to) for pair, text in zip(self.pairs, translations, strict=True)]
         return Validation(
             loss=per_token,
             tokens=tokens,
             scores={"loss": per_token, "bleu": scores["bleu"].score, "chrf": scores["chrf"].score},
             signatures={metric: scores[metric].signature for metric in ("bleu", "chrf")},
-            samples=samples[: self.config.train.validation.samples],
+            samples=samples[: cfg.samples],
             seconds=time.perf_counter() - began,
             to=self.to,
+            attention=attention,
         )
 
 
@@ -119,6 +124,7 @@ class Validators:
             samples=[sample for one in found.values() for sample in one.samples],
             seconds=sum(one.seconds for one in found.values()),
             sets={name: one.scores for name, one in found.items()},
+            attention=[shown for one in found.values() for shown in one.attention],
         )
 
 

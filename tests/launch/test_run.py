@@ -28,7 +28,7 @@ def test_a_run_is_one_self_contained_directory(finished: tuple[Path, Done]) -> N
     run = RunDir(folder / "run")
     assert done.code == 0
     assert {path.name for path in run.path.iterdir()} == {
-        *("config.yaml", "tokenizer.model", "data", "journal.jsonl", "tensorboard", "checkpoints", "reports")
+        *("config.yaml", "tokenizer.model", "data", "journal.jsonl", "starts.jsonl", "tensorboard", "checkpoints", "reports")
     }
     assert run.steps() == [2, 4]
     assert run.names()["last"] == "step-00000004"

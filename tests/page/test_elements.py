@@ -45,7 +45,7 @@ def test_no_block_lets_text_become_markup() -> None:
         pair(EVIL, EVIL, origin=EVIL),
         meter(3.0, title=EVIL),
         figure(EVIL, EVIL),
-        heat([EVIL], [EVIL], [[0.5]], caption=EVIL),
+        heat([EVIL], [EVIL], [[0.5]], about=EVIL),
         listing(EVIL),
     )
     tags = Tags(document(*blocks, title=EVIL, about=EVIL))
@@ -62,7 +62,7 @@ def test_a_page_asks_for_nothing() -> None:
 
 
 def test_a_cell_of_a_heat_map_is_as_dark_as_its_share() -> None:
-    html = heat(["Haus", "漢字"], ["a", "بيت"], [[0.25, 1.5], [float("0"), -1.0]], caption="x")
+    html = heat(["Haus", "漢字"], ["a", "بيت"], [[0.25, 1.5], [float("0"), -1.0]], about="x")
     assert [html.count(f"--share: {share}") for share in ("0.25", "1.00", "0.00")] == [1, 1, 2]
     assert 'title="Haus ← a: 0.25"' in html
     assert 'dir="auto">بيت<' in html

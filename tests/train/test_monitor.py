@@ -13,8 +13,9 @@ import pytest
 from mt.errors import RunError
 from mt.rundir import RunDir
 from mt.train import monitor
+from mt.train.board import TensorBoard
 from mt.train.events import Ended, Sample, Saved, Spent, Update, Validated
-from mt.train.monitor import Console, Journal, TensorBoard, speed
+from mt.train.monitor import Console, Journal, speed
 
 
 def made(number: int, **values: Any) -> Update:
@@ -219,7 +220,7 @@ def test_the_journal_has_an_object_a_line(run: RunDir) -> None:
     update, validation, ended = map(json.loads, run.journal.read_text(encoding="utf-8").splitlines())
     assert update == {"event": "update", **{name: value for name, value in vars(made(1)).items() if name != "origins"}}
     assert (validation["event"], validation["scores"]["bleu"], validation["beam"], validation["weights"]) == ("validated", 12.345, 1, "raw")
-    assert validation["samples"] == [{"source": "ein Haus", "reference": "a house", "translation": "a <b>horse</b>"}]
+    assert validation["samples"] == [{"source": "ein Haus", "reference": "a house", "translation": "a <b>horse</b>", "to": None}]
     told = {"update": 1, "reason": "1 updates", "skipped": 0, "epochs": 1, "seconds": 2.5, "shares": {"data": 0.5}}
     assert ended == {"event": "ended", **told}
 

@@ -34,7 +34,7 @@ SETTINGS = (
     "train.keep=9",
     "train.ema=0.9",
     "train.schedule.warmup=15",
-    "train.validation={every: 10, samples: 1}",
+    "train.validation={every: 10, samples: 1, attention: 0}",
     "decode.max_length_factor=0.5",
 )
 RANDOM = ("model.dropout=0.2", "model.word_dropout=0.1", "tokenizer.sample={bpe_dropout: 0.1}")

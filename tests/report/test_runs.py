@@ -1,0 +1,68 @@
+"""`mt runs`: a folder of runs as a table that fits, and as JSON; what else is there is named."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.report.made import ended, run_of, update, validated
+from tests.translating import mt
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Two runs, one that is damaged, and what is none."""
+    runs = tmp_path / "runs"
+    runs.mkdir()
+    one = run_of(runs / "one", [update(1), validated(1), ended(1)], "train.seed=2")
+    one.reports.mkdir()
+    one.test_scores.write_text(json.dumps({"news": {"metrics": [{"name": "BLEU", "score": 12.345}]}}))
+    run_of(runs / "two-of-a-very-long-name", [update(1), update(2), '{"ev'], "train.seed=3", "train.max_minutes=9.0")
+    run_of(runs / "broken", []).config.write_text("data: [")
+    (runs / "notes").mkdir()
+    (runs / "file").write_text("x")
+    return runs
+
+
+def test_the_runs_of_a_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
+    done = mt("runs", folder)
+    head, one, two = done.lines
+    assert head.split() == ["run", "state", "updates", "time", "BLEU", "chrF", "loss", "BLEU", "news", "differs", "in"]
+    assert one.split() == ["one", "finished", "1", "2", "min", "0.10", "20.00", "3.990", "12.35", "seed=2"]
+    assert two.split() == ["two-of-a-very-long-name", "failed", "2", "1", "s", "seed=3", "max_minutes=9.0"]
+    assert [line.partition(":")[0] for line in done.err] == ["broken", "notes"]
+    assert done.code == 0
+
+
+@pytest.mark.parametrize("width", [30, 60, 80, 200])
+def test_it_fits(folder: Path, monkeypatch: pytest.MonkeyPatch, width: int) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    lines = mt("runs", folder).lines
+    assert max(map(len, lines)) <= max(width, 45)
+    assert all(any(word in line for line in lines) for word in ("seed=2", "seed=3", "max_minutes=9.0"))
+
+
+def test_as_json(folder: Path) -> None:
+    told = json.loads(mt("runs", folder, "--json").out)
+    one, two = told["runs"]
+    assert (one["name"], one["state"], one["updates"], one["tests"]) == ("one", "finished", 1, {"news": 12.345})
+    assert one["settings"] == {"train.max_minutes": None, "train.seed": 2}
+    assert two["dev"] == {}
+    assert set(told["others"]) == {"broken", "notes"}
+
+
+def test_a_run_by_itself_and_a_folder_of_none(folder: Path) -> None:
+    assert mt("runs", folder / "one").lines[1].split()[:2] == ["one", "finished"]
+    assert mt("runs", folder / "notes").code == 2
+    assert mt("runs", folder / "nowhere").err == [f"{folder / 'nowhere'}: there is no such folder; give one that holds run directories"]
+    assert mt("runs", folder / "file").err == [f"{folder / 'file'}: is a file; give one that holds run directories"]
+
+
+def test_no_torch_is_needed() -> None:
+    code = "import sys, mt.report.runs; assert not {'torch', 'matplotlib', 'sacrebleu', 'datasets'} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
