@@ -59,7 +59,7 @@ ALL_ON = (
     "train.save_every=3",
     "train.keep=2",
     "train.average.last=2",
-    "train.validation={every: 4, samples: 1}",
+    "train.validation={every: 4, samples: 1, attention: 0}",
     "train.early_stopping.patience=20",
     "decode.max_length_factor=0.5",
 )

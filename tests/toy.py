@@ -77,7 +77,8 @@ train:
   optimizer: {{lr: 2e-3}}
   schedule: {{warmup: 50}}
   precision: fp32
-  validation: {{every: 100}}
+  validation: {{every: 100, attention: 0}}
+  report: false
 """
 
 

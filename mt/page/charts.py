@@ -121,6 +121,8 @@ def bar_chart(labels: Sequence[str], groups: Sequence[Bars], *, title: str, x: s
         axes.set_xticks(range(len(labels)), labels)
         axes.tick_params(axis="x", length=0)
         axes.set_xlabel(x)
+        if len(groups) > 1:
+            axes.margins(y=0.2)  # room for the names
         _legend(axes, len(groups))
 
     return chart(draw, title=title, about="; ".join(f"{label}: {_values(groups, place)}" for place, label in enumerate(labels)), unit=y)

@@ -99,7 +99,7 @@ def _tiles(history: History, tests: dict[str, Any], starts: Sequence[dict[str, A
 
 
 def _short(count: Any) -> str:
-    return f"{count / 1e6:.1f} M" if isinstance(count, int) and count >= 1e6 else str(count)
+    return f"{count / 1e6:.1f} M" if isinstance(count, int) and count >= 1e5 else str(count)
 
 
 def _score(metric: str, value: float) -> str:
