@@ -90,13 +90,14 @@ def eval_(
         raise MTError(f"{context.args[0]}: say what it is: --hyp FILE (translations), --ref FILE (references), or --src FILE for --model")
     mixed = {"ensemble": ensemble, "ensemble_weights": ensemble_weights}
     settings = {"checkpoint": checkpoint, "to": to, "beam": beam, "precision": precision, "weights": weights, **mixed}
-    refuse_other(report)
+    refuse_other(report, json_file)
     _refuse_contradictions(model=model, hyp=hyp, src=src, ref=ref, test=test, for_model=settings)
     sets = ([EvalSet("", src, ref)] if ref else []) + named_sets(test or [])
     _refuse_groups(groups, sets)
     written = [path for path in (json_file, report) if path]
+    read = [file for one in sets for file in (one.src, hyp, *one.refs) if file] + ([Path(groups)] if groups else [])
     for path in written:
-        refuse_same(path, *(file for one in sets for file in (one.src, hyp, *one.refs) if file), *entries(model or []))
+        refuse_same(path, *read, *entries(model or []))
     with ExitStack() as stack:  # what is wrong with a file is said before the work
         into = {path: stack.enter_context(write_atomic(path)) for path in written}
         corpora = [read_set(one, hyp, max_lines=max_lines, groups=groups) for one in sets]

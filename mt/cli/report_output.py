@@ -18,10 +18,12 @@ Report = Annotated[
 ]
 
 
-def refuse_other(report: Path | None) -> None:
-    """Raise MTError for a name that does not say what the report is to be."""
+def refuse_other(report: Path | None, json_file: Path | None) -> None:
+    """Raise MTError for a name that does not say what the report is to be, or is that of the JSON, too."""
     if report and report.suffix.lower() not in (".html", ".md"):
         raise MTError(f"--report {report}: give FILE.html, a page, or FILE.md, Markdown")
+    if report and json_file and report.absolute() == json_file.absolute():
+        raise MTError(f"--report {report}: --json goes there, too; give each a file of its own")
 
 
 def as_report(report: Path, blocks: Iterable[Block], *, title: str, about: str) -> str:

@@ -81,8 +81,13 @@ def as_text(blocks: Iterable[Block]) -> str:
                 parts.append("\n".join(columns([head, *rows], remarks=remarks)))
             case Quotation(title, lines):
                 width = max(len(name) for name, _ in lines)
-                parts.append("\n".join([title, *(f"  {name:<{width}}  {text}" for name, text in lines)]))
+                parts.append("\n".join([title, *(f"  {name:<{width}}  {_printable(text)}" for name, text in lines)]))
     return "\n\n".join(parts) + "\n"
+
+
+def _printable(text: str) -> str:
+    """Text that does nothing to a terminal but appear on it."""
+    return "".join(character if character.isprintable() else "\ufffd" for character in text)
 
 
 def columns(rows: Sequence[Sequence[str]], *, remarks: int = 0) -> list[str]:

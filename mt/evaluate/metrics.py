@@ -158,7 +158,7 @@ def build_metric(key: str, *, lang: str | None, tokenize: str | None, lowercase:
         case "ter":
             return TER(), []
         case _:
-            raise ConfigError(f"no metric is called `{key}`; choose from {', '.join(KNOWN)}")
+            raise ConfigError(f"no metric is called `{key}` here; choose from {', '.join(KNOWN)} (mt eval has comet and comet-kiwi, too)")
 
 
 def closeness_by(key: str, *, lang: str | None) -> Callable[[str, str], float]:

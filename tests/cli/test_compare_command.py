@@ -160,12 +160,30 @@ def test_training_text_that_is_gone_is_told_and_does_without() -> None:
         ("--hyp good.en --hyp bad.en --metrics bleu,blue", "no metric is called `blue`"),
         ("--hyp good.en --hyp bad.en --json good.en", "write to another file"),
         ("--hyp good.en --hyp bad.en --report no/such.html", "there is no folder no"),
+        ("--hyp good.en --hyp bad.en --report out.md --json out.md", "--report out.md: --json goes there, too"),
         ("good.en bad.en", "good.en: say what it is"),
     ],
 )
 def test_what_makes_no_sense_is_refused(words: str, said: str) -> None:
     write(Path("empty.en"), [])
     assert said in refusal("--ref", "ref.en", *words.split())
+
+
+def test_files_without_lines_are_refused() -> None:
+    write(Path("empty.en"), [])
+    assert (
+        refusal("--ref", "empty.en", "--hyp", "a=empty.en", "--hyp", "b=empty.en")
+        == "empty.en: has no lines, so that there is nothing to compare"
+    )
+
+
+def test_one_line_is_compared_and_what_is_in_it_does_nothing_to_the_terminal() -> None:
+    for name, line in {"ref": "The fox runs.", "a": "The \x1b[31m fox.", "b": "A fox"}.items():
+        write(Path(f"one.{name}"), [line])
+    done = run("--ref", "one.ref", "--hyp", "one.a", "--hyp", "one.b", *QUICK)
+    assert done.exit_code == 0
+    assert "The \ufffd[31m fox." in done.stdout
+    assert "\x1b" not in done.stdout
 
 
 def test_swapped_files_are_noticed() -> None:

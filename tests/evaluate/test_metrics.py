@@ -147,7 +147,7 @@ def test_a_named_tokenizer_wins_over_the_language() -> None:
 def test_no_tokenizer_is_taken_for_another() -> None:
     with pytest.raises(ConfigError, match="no tokenizer `moses`; choose from none, zh, 13a"):
         score(HYPOTHESES, [REFERENCES], lang="en", tokenize="moses")
-    with pytest.raises(ConfigError, match="no metric is called `blue`; choose from bleu, chrf, chrf\\+\\+, ter"):
+    with pytest.raises(ConfigError, match="no metric is called `blue` here; choose from bleu, chrf, chrf\\+\\+, ter"):
         score(HYPOTHESES, [REFERENCES], lang="en", metrics=("blue",))
 
 
