@@ -20,7 +20,7 @@ from mt.decode.engine import Beam, ModelStep
 from mt.decode.parts import Part, batches_of
 from mt.evaluate.metrics import score
 from mt.files import read_lines
-from mt.model.process import keep_freed_memory
+from mt.model.process import SEARCHED, keep_few_primitives, keep_freed_memory
 from mt.model.transformer import Transformer
 from mt.search.greedy import greedy_search
 from mt.search.step import Hypothesis, Step, Suppress
@@ -94,6 +94,7 @@ def bench_decode(args: argparse.Namespace) -> dict[str, Any]:
     """Lines a second with and without the cache: free greedy search, batched as `mt translate` does, and 100 forced tokens for 64 lines."""
     torch.set_num_threads(args.threads)
     keep_freed_memory()
+    keep_few_primitives(SEARCHED)
     translator = Translator.load(args.model, device="cpu")
     batches = batched(translator, args.src)
     parts = [part for batch in batches for part in batch]
@@ -199,6 +200,7 @@ def bench_ct2(args: argparse.Namespace) -> dict[str, Any]:
     """Lines a second of greedy search and of a beam of 5 in turn, ids in and ids out, the same batches; BLEU of what came out."""
     torch.set_num_threads(args.threads)
     keep_freed_memory()
+    keep_few_primitives(SEARCHED)
     models = {f"mt {precision}": Translator.load(args.model, device="cpu", precision=precision) for precision in args.precision}
     translator = next(iter(models.values()))
     batches = batched(translator, args.src)

@@ -26,7 +26,7 @@ from mt.config.schema import ModelConfig, TrainConfig
 from mt.data.batches import Batch, padded
 from mt.data.plan import Order, Span
 from mt.model.loss import LossOfBatch
-from mt.model.process import keep_few_primitives, keep_freed_memory
+from mt.model.process import TRAINED, keep_few_primitives, keep_freed_memory
 from mt.model.transformer import Transformer
 from mt.train.precision import choose_precision
 from mt.train.state import State
@@ -81,7 +81,7 @@ def train_block(shape: Shape, precision: str, checkpointing: bool = False, warmu
     torch.set_num_threads(shape.threads)
     torch.manual_seed(0)
     keep_freed_memory()
-    keep_few_primitives()
+    keep_few_primitives(TRAINED)
     device = torch.device("cpu")
     model_cfg = ModelConfig(
         dim=shape.dim,

@@ -22,7 +22,7 @@ from mt.cli.model_options import (
     TopP,
     WhichWeights,
 )
-from mt.cli.models import made_fast
+from mt.cli.models import ready, warned
 from mt.cli.streams import refuse_same
 from mt.cli.synthesis_options import MaxRatio, MaxRepeats, Output, refuse_limits, say
 from mt.cli.translate_command import refuse_contradictions
@@ -77,8 +77,9 @@ def backtranslate(
     from mt.synthesize.unfinished import refuse_place
 
     refuse_place(output_file)
+    ready()
     translator, about = load_model(model, checkpoint, device=device, precision=precision, weights=weights)
-    made_fast(translator)
+    warned(translator)
     search: Beam | Sampling = Beam.build(translator.config.decode, width=beam, n_best=1)
     if sample:
         search = Sampling(temperature=1.0 if temperature is None else temperature, top_k=top_k or 0, top_p=1.0 if top_p is None else top_p)

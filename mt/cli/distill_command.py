@@ -9,7 +9,7 @@ import typer
 
 from mt.clean.flags import MAX_RATIO, MAX_REPEATS
 from mt.cli.model_options import BatchTokens, BeamWidth, Checkpoint, Device, Precision, To, WhichWeights
-from mt.cli.models import made_fast
+from mt.cli.models import ready, warned
 from mt.cli.streams import refuse_same
 from mt.cli.synthesis_options import MaxRatio, MaxRepeats, Output, refuse_limits, say
 from mt.errors import MTError
@@ -61,8 +61,9 @@ def distill(
     from mt.synthesize.unfinished import refuse_place
 
     refuse_place(output_file)
+    ready()
     translator, about = load_model(model, checkpoint, device=device, precision=precision, weights=weights)
-    made_fast(translator)
+    warned(translator)
     width = beam or translator.config.decode.beam
     if tgt and width == 1:
         raise MTError("--tgt chooses among several translations, and greedy search has one: give --beam 2 or more")

@@ -29,13 +29,14 @@ Shares = Annotated[
 
 def load_models(models: Sequence[Path], *, how: Literal["mean", "log"] | None, shares: str | None, **named: Any) -> Translator:
     """The run, or the ensemble of several. Raises MTError, in one line, for options that only an ensemble has."""
+    ready()
     given = {"--ensemble": how, "--ensemble-weights": shares}
     if len(models) == 1:
         if alone := [name for name, value in given.items() if value]:
             raise MTError(f"{alone[0]} goes with several models: give --model RUN again for each")
         from mt.translator import Translator
 
-        return made_fast(Translator.load(models[0], **named))
+        return warned(Translator.load(models[0], **named))
     try:
         weights = tuple(map(float, shares.split(","))) if shares else ()
     except ValueError:
@@ -43,17 +44,22 @@ def load_models(models: Sequence[Path], *, how: Literal["mean", "log"] | None, s
     from mt.search.ensemble import Mix
     from mt.translator import Translator
 
-    return made_fast(Translator.ensemble(models, mix=Mix(how or "mean", weights), **named))
+    return warned(Translator.ensemble(models, mix=Mix(how or "mean", weights), **named))
 
 
-def made_fast(translator: Translator) -> Translator:
-    """The same, with what makes it fast on a CPU; a warning if its numbers are none that the hardware multiplies."""
+def ready() -> None:
+    """Ask of the process what makes searches fast on a CPU, and keeps them small; before anything is loaded."""
+    from mt.model.process import SEARCHED, keep_few_primitives, keep_freed_memory
+
+    keep_freed_memory()
+    keep_few_primitives(SEARCHED)
+
+
+def warned(translator: Translator) -> Translator:
+    """The same; a warning if its numbers are none that the hardware multiplies."""
     from mt.model.device import fastest, imitates
-    from mt.model.process import keep_freed_memory
 
     device, precision = translator.engine.device, translator.precision
-    if device.type == "cpu":
-        keep_freed_memory()
     if imitates(device, precision):
         warn(f"{precision} is imitated by this {device.type}, and slower than {fastest(device)}: try --precision auto")
     return translator

@@ -18,7 +18,7 @@ from mt.config.schema import Config
 from mt.data.batches import collate
 from mt.data.loader import TrainingData
 from mt.data.plan import Cursor
-from mt.model.process import keep_few_primitives, keep_freed_memory
+from mt.model.process import TRAINED, keep_few_primitives, keep_freed_memory
 from mt.train.events import Update
 from mt.train.loop import Plan, rate_of
 from mt.train.parallel import ALONE
@@ -62,7 +62,7 @@ def rehearse(state: State, data: TrainingData, config: Config, plan: Plan, *, mi
     state.ranks, cfg = ALONE, config.train
     if state.device.type == "cpu":
         keep_freed_memory()
-        keep_few_primitives()
+        keep_few_primitives(TRAINED)
     made: list[Update] = []
     began = start = time.perf_counter()
     others = (data.examples(place) for place, _ in data.order.cursors(Cursor()))

@@ -24,7 +24,7 @@ from mt.launch.ending import finish, is_scored, report
 from mt.launch.prepare import Prepared, join, prepare, run_path
 from mt.launch.prepare import resume as resume_run
 from mt.model.device import choose_device
-from mt.model.process import keep_few_primitives, keep_freed_memory
+from mt.model.process import TRAINED, keep_few_primitives, keep_freed_memory
 from mt.report.environment import device_name, record
 from mt.rundir import RunDir
 from mt.train.board import TensorBoard
@@ -179,7 +179,7 @@ def train(prepared: Prepared, *, say: Say) -> int:
     progress.ended = None
     if state.device.type == "cpu":
         keep_freed_memory()
-        keep_few_primitives()
+        keep_few_primitives(TRAINED)
     state.share()
     if cfg.compile:
         compile_layers(state, cfg=cfg, say=say)

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from mt.model.process import M_ARENA_MAX, M_MMAP_THRESHOLD, M_TRIM_THRESHOLD, PRIMITIVES, keep_few_primitives, keep_freed_memory
+from mt.model.process import M_ARENA_MAX, M_MMAP_THRESHOLD, M_TRIM_THRESHOLD, SEARCHED, keep_few_primitives, keep_freed_memory
 
 
 @pytest.mark.parametrize(
@@ -42,6 +42,6 @@ def test_what_a_user_has_set_for_onednn_stays(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "500")
     monkeypatch.setenv("LRU_CACHE_CAPACITY", "1")  # so that it is put back afterwards
     monkeypatch.delenv("LRU_CACHE_CAPACITY")
-    keep_few_primitives()
+    keep_few_primitives(SEARCHED)
     assert os.environ["ONEDNN_PRIMITIVE_CACHE_CAPACITY"] == "500"
-    assert os.environ["LRU_CACHE_CAPACITY"] == str(PRIMITIVES)
+    assert os.environ["LRU_CACHE_CAPACITY"] == str(SEARCHED)
