@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from mt.page.blocks import Tile, card, figure, folded, grid, section, table, texts, tiles
+from mt.page.blocks import Tile, card, figure, folded, halves, section, table, texts, tiles
 from mt.page.charts import Bars, bar_chart
 from mt.page.document import document
 from mt.page.elements import Html, joined, tag
@@ -143,7 +143,7 @@ def as_page(blocks: Iterable[Block], *, title: str, about: str) -> str:
                 inside += (tag("p", line) for line in lines)
             case Table(head, rows, remarks):
                 figures = table(head, rows, text=(0, *range(len(head) - remarks, len(head))))
-                inside += [grid(beside, figures)] if beside and len(head) <= NARROW else [*([beside] if beside else []), figures]
+                inside += [halves(beside, figures)] if beside and len(head) <= NARROW else [*([beside] if beside else []), figures]
                 beside = None
             case Quotation(name, lines):
                 quoted.append(card(texts(*lines, origin=name)))

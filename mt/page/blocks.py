@@ -42,6 +42,11 @@ def grid(*content: str) -> Html:
     return tag("div", *content, class_="grid")
 
 
+def halves(one: str, other: str) -> Html:
+    """Two things side by side, one above the other on a phone."""
+    return tag("div", one, other, class_="halves")
+
+
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], *, text: Iterable[int] = (0,), caption: str | None = None) -> Html:
     """A table that scrolls sideways where it is too wide. Numbers stand to the right, but for the columns of `text`."""
     left = frozenset(text)
