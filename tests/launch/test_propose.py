@@ -48,6 +48,12 @@ def test_without_a_time_the_preset_says_how_long(preset) -> None:
     assert course_of(preset, pace(), None).passes == preset.passes
 
 
+def test_more_time_makes_more_passes_and_so_more_dropout() -> None:
+    short, long = (values(5000, minutes, pace()) for minutes in (2, 20))
+    assert int(short["max_epochs"]) < int(long["max_epochs"])
+    assert float(short["dropout"]) < float(long["dropout"])
+
+
 def test_what_is_less_than_some_passes_ends_at_an_update() -> None:
     few, many = values(10**7, 8, pace(per_epoch=10**6)), values(5000, 8, pace())
     assert "max_epochs" not in few
