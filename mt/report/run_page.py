@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from mt.clean.tally import Tally
 from mt.config.load import dump, load
@@ -34,7 +36,7 @@ TESTS = 3  # whose score is a tile
 def write_report(run: RunDir, output: Path | None = None, *, device: str) -> Path:
     """Write the page, to `reports/index.html` unless elsewhere, and say where. Raises MTError for what is no run."""
     path = output or run.page
-    page = run_page(run, device=device)
+    page = run_page(run, device=device, home=path.parent)
     if output is None:
         try:
             run.reports.mkdir(exist_ok=True)
@@ -45,8 +47,8 @@ def write_report(run: RunDir, output: Path | None = None, *, device: str) -> Pat
     return path
 
 
-def run_page(run: RunDir, *, device: str) -> str:
-    """The whole page."""
+def run_page(run: RunDir, *, device: str, home: Path | None = None) -> str:
+    """The whole page; `home` is the folder that it will lie in, `reports/` unless given."""
     run.require()
     config = load(run.config).config
     history, tests, starts = History.of(run), _read(run.test_scores), recorded(run)
@@ -60,7 +62,7 @@ def run_page(run: RunDir, *, device: str) -> str:
         *_samples(history),
         *_attention(inside),
         *_data(run),
-        *_checkpoints(run, history),
+        *_checkpoints(run, history, home or run.reports),
         *_settings(config),
         *_environment(starts),
     ]
@@ -232,7 +234,7 @@ def _data(run: RunDir) -> Iterator[Html]:
         yield section("Data", table(["corpus", "pairs", "count", "share"], rows, text=(0, 1)), name="data")
 
 
-def _checkpoints(run: RunDir, history: History) -> Iterator[Html]:
+def _checkpoints(run: RunDir, history: History, home: Path) -> Iterator[Html]:
     scores = {event["update"]: event["scores"] for event in history.validations}
     try:
         names = run.names()
@@ -244,7 +246,7 @@ def _checkpoints(run: RunDir, history: History) -> Iterator[Html]:
             scores.get(int(path.name[5:]), {}) if path.name.startswith("step-") else numbers(_read(path / "state.json").get("scores") or {})
         )
         called = ", ".join(name for name, folder in names.items() if folder == path.name)
-        link = tag("a", path.name, href=f"../checkpoints/{path.name}/")
+        link = tag("a", path.name, href=f"{quote(os.path.relpath(path, home))}/")
         rows.append([link, called, *(_score(metric, own[metric]) if metric in own else "" for metric in METRICS)])
     if rows:
         yield section("Checkpoints", table(["folder", "name", *METRICS.values()], rows, text=(0, 1)), name="checkpoints")

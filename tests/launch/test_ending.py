@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -58,11 +59,15 @@ def test_the_page_is_written_at_the_end(reported: tuple[RunDir, Done]) -> None:
     assert json.loads(run.test_scores.read_text("utf-8"))["final"]["by_length"][0]["lines"] == 9
 
 
-def test_the_command_writes_the_same_page(reported: tuple[RunDir, Done], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_links_from_where_its_page_lies(
+    reported: tuple[RunDir, Done], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     run, _ = reported
     done = mt("report", run.path, "--output", tmp_path / "x.html", "--device", "cpu", capsys=capsys)
     assert (done.code, done.lines) == (0, [f"report: {tmp_path / 'x.html'}"])
-    assert (tmp_path / "x.html").read_text("utf-8") == run.page.read_text("utf-8")
+    page, there = (tmp_path / "x.html").read_text("utf-8"), os.path.relpath(run.checkpoints, tmp_path)
+    assert page.replace(f'href="{there}', 'href="../checkpoints') == run.page.read_text("utf-8")
+    assert f'href="{there}/step-00000002/"' in page
     assert mt("report", tmp_path, capsys=capsys).code == 2
     assert mt("report", run.path, "--output", tmp_path, capsys=capsys).code == 2
     assert mt("report", run.path, run.path, capsys=capsys).code == 2
