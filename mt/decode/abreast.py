@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from threading import Lock
 from typing import TypeVar
 
 import torch
@@ -18,9 +20,41 @@ MOST = 4
 """More would wait for Python."""
 
 
+class Threads:
+    """How many threads a product has, a number of torch's that is one for all: whoever shares them out while others do knows of these."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._sharing = 0
+        self._all = 0
+
+    def all(self) -> int:
+        """As many as there are while nobody shares them out."""
+        with self._lock:
+            return self._all if self._sharing else torch.get_num_threads()
+
+    @contextmanager
+    def shared(self, workers: int) -> Iterator[None]:
+        """For a while products have a share of the threads each."""
+        with self._lock:
+            if not self._sharing:
+                self._all = torch.get_num_threads()
+            self._sharing += 1
+            torch.set_num_threads(max(1, self._all // workers))
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._sharing -= 1
+                torch.set_num_threads(self._all)
+
+
+THREADS = Threads()
+
+
 def workers_on(device: torch.device) -> int:
     """How many batches are searched at a time."""
-    return min(torch.get_num_threads(), MOST) if device.type == "cpu" else 1
+    return min(THREADS.all(), MOST) if device.type == "cpu" else 1
 
 
 def abreast(search: Callable[[Batch], Found], batches: Sequence[Batch], device: torch.device) -> Iterator[Found]:
@@ -29,10 +63,5 @@ def abreast(search: Callable[[Batch], Found], batches: Sequence[Batch], device: 
     if workers <= 1:
         yield from map(search, batches)
         return
-    threads = torch.get_num_threads()
-    torch.set_num_threads(threads // workers)
-    try:
-        with ThreadPoolExecutor(workers) as pool:
-            yield from pool.map(search, batches)
-    finally:
-        torch.set_num_threads(threads)
+    with THREADS.shared(workers), ThreadPoolExecutor(workers) as pool:
+        yield from pool.map(search, batches)

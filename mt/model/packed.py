@@ -20,9 +20,14 @@ Model = TypeVar("Model", bound=nn.Module)
 class PackedProduct:
     """x Wᵀ + b of a linear layer as its weights are now."""
 
-    def __init__(self, linear: nn.Linear) -> None:
+    def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
+        self.plain, self.bias = weight, bias
         with torch.no_grad():
-            self.weight, self.bias = torch.ops.mkldnn._reorder_linear_weight(linear.weight.detach(), None), linear.bias
+            self.weight = torch.ops.mkldnn._reorder_linear_weight(weight.detach(), None)
+
+    def __reduce__(self) -> tuple[type[PackedProduct], tuple[Tensor, Tensor | None]]:
+        """Copied and pickled as what it was made of: blocks of oneDNN cannot be."""
+        return PackedProduct, (self.plain, self.bias)
 
     def __call__(self, x: Tensor) -> Tensor:
         """(…, in) → (…, out)."""
@@ -40,7 +45,7 @@ def pack(model: Model) -> Model:
     """The model itself, for translation alone: what is done to its weights from now on has no effect until it is unpacked."""
     for module in model.modules():
         if isinstance(module, nn.Linear) and packs(module.weight):
-            vars(module)["forward"] = PackedProduct(module)
+            vars(module)["forward"] = PackedProduct(module.weight, module.bias)
     return model
 
 

@@ -72,3 +72,39 @@ def test_the_first_error_ends_it_and_the_threads_are_given_back() -> None:
         list(abreast(search, range(50), CPU))
     assert len(begun) < 50
     assert torch.get_num_threads() == 2
+
+
+def test_whoever_searches_at_the_same_time_leaves_as_many_threads_as_there_were() -> None:
+    torch.set_num_threads(4)
+    first_is_in, second_is_in, first_is_out = threading.Event(), threading.Event(), threading.Event()
+    seen = {}
+
+    def first() -> None:
+        def search(_: int) -> None:
+            first_is_in.set()
+            assert second_is_in.wait(10)
+
+        list(abreast(search, range(4), CPU))
+        first_is_out.set()
+
+    def second() -> None:
+        assert first_is_in.wait(10)
+        seen["workers"] = workers_on(CPU)
+
+        def search(_: int) -> None:
+            second_is_in.set()
+            assert first_is_out.wait(10)
+
+        list(abreast(search, range(4), CPU))
+        seen["second"] = torch.get_num_threads()
+
+    both = [threading.Thread(target=one) for one in (first, second)]
+    for one in both:
+        one.start()
+    for one in both:
+        one.join()
+    later = threading.Thread(target=lambda: seen.update(later=torch.get_num_threads()))
+    later.start()
+    later.join()
+    assert seen == {"workers": 4, "second": 4, "later": 4}
+    assert torch.get_num_threads() == 4

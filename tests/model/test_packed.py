@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+from collections.abc import Callable
+
 import pytest
 import torch
 from torch import Tensor, nn
@@ -54,7 +58,7 @@ def test_any_shape_goes_through(shape: tuple[int, ...], bias: bool) -> None:
     linear = nn.Linear(16, 24, bias=bias)
     x = torch.randn(shape)
     with torch.inference_mode():
-        torch.testing.assert_close(PackedProduct(linear)(x), linear(x), rtol=1e-5, atol=1e-6)
+        torch.testing.assert_close(PackedProduct(linear.weight, linear.bias)(x), linear(x), rtol=1e-5, atol=1e-6)
 
 
 def test_a_model_that_was_packed_for_a_while_learns_on_and_is_packed_anew_as_it_is_then() -> None:
@@ -78,6 +82,19 @@ def test_a_model_is_itself_again_after_an_error() -> None:
     with pytest.raises(KeyError), packed(model):
         raise KeyError
     assert not any("forward" in vars(m) for m in model.modules())
+
+
+@needs_onednn
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))], ids=["copied", "pickled"])
+def test_a_packed_model_can_be_given_to_another_process(copied: Callable[[Transformer], Transformer]) -> None:
+    model = pack(small(tied=True))
+    other = copied(model)
+    products = [m.forward for m in other.modules() if isinstance(m, nn.Linear)]
+    assert all(isinstance(product, PackedProduct) for product in products)
+    with torch.inference_mode():
+        assert torch.equal(logits(other), logits(model))
+        assert torch.equal(logits(unpack(other)), logits(unpack(model)))
+    assert other.output.weight is not model.output.weight
 
 
 def test_other_numbers_and_other_machines_stay_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
