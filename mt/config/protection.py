@@ -16,8 +16,11 @@ def flaw_of(pattern: str) -> str | None:
         return "'none' goes alone: leave it out, or the others"
     if re.fullmatch(r"[a-zA-Z_]*", pattern):  # letters alone are a slip of a name, and no pattern worth having
         return f"{pattern!r} is no kind; give {', '.join(KINDS)}, or a regular expression"
+    import regex  # what looks for them; few settings have one
+
     try:
-        re.compile(pattern)
-    except re.error as error:
+        re.compile(pattern)  # which says more clearly what is wrong
+        regex.compile(pattern)
+    except (re.error, regex.error) as error:
         return f"{pattern!r} is no regular expression: {error}"
     return None

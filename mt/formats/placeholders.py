@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from mt.config.protection import flaw_of
 from mt.errors import DecodeError
@@ -18,8 +19,11 @@ PATTERNS = {
         | \{[ ]?[^{}\s]*[ ]?\}""",
     "numbers": r"\d+(?:[.,:/'’\u00a0\u202f-]\d+)*",
     "urls": r"(?i:https?://|ftp://|www\.)[^\s<>\"“”„]*[^\s<>\"“”„.,;:!?)\]}'’»]",
-    "emails": r"[\w.+-]*[\w+-]@[\w-]+(?:\.[\w-]+)+",
+    "emails": r"(?<![\w.+-])[\w.+-]*[\w+-]@[\w-]+(?:\.[\w-]+)+",
 }
+
+PATIENCE = 5.0
+"""Seconds of the processor that a pattern has for a text: some go through a line for longer than anybody waits."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +31,7 @@ class Protected:
     """Patterns of what a translation is to have as its source has it; names of `PATTERNS`, or regular expressions.
 
     Of what overlaps, the first is meant, and of what begins at one place the longest: a number within a URL is the URL's.
-    Raises DecodeError for a pattern that is none.
+    Raises DecodeError for a pattern that is none, or takes too long.
     """
 
     patterns: tuple[str, ...]
@@ -38,12 +42,23 @@ class Protected:
                 raise DecodeError(f"protect: {flaw}")
 
     @cached_property
-    def _compiled(self) -> list[re.Pattern[str]]:
-        return [re.compile(PATTERNS.get(pattern, pattern)) for pattern in self.patterns]
+    def _compiled(self) -> list[Any]:
+        import regex  # Python's own has no limit of time; most texts have no pattern
+
+        return [regex.compile(PATTERNS.get(pattern, pattern)) for pattern in self.patterns]
+
+    def _found(self, text: str) -> Iterator[tuple[int, int]]:
+        for pattern, compiled in zip(self.patterns, self._compiled, strict=True):
+            try:
+                yield from (match.span() for match in compiled.finditer(text, timeout=PATIENCE) if match[0].strip())
+            except TimeoutError:
+                line = f"{text[:60]}{'…' * (len(text) > 60)}"
+                cure = "write it so that there is one way to match a text, without repetitions in repetitions as in (a+)+"
+                raise DecodeError(f"protect: {pattern!r} takes more than {PATIENCE:g} seconds for a line ({line}); {cure}") from None
 
     def spans(self, text: str) -> list[str]:
         """What is protected of a text, in its order, as often as it comes."""
-        found = {match.span() for pattern in self._compiled for match in pattern.finditer(text) if match[0].strip()}
+        found = {*self._found(text)}
         spans: list[str] = []
         end = 0
         for start, stop in sorted(found, key=lambda span: (span[0], -span[1])):

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from mt.config.protection import KINDS
 from mt.errors import DecodeError
+from mt.formats import placeholders as module
 from mt.formats.placeholders import PATTERNS, Protected, lost
 
 
@@ -64,6 +65,20 @@ def test_what_comes_twice_has_to_come_twice_and_as_it_is() -> None:
 def test_what_is_no_pattern(pattern: str) -> None:
     with pytest.raises(DecodeError, match="protect: .* is no (kind; give tags, placeholders|regular expression: )"):
         Protected((pattern,))
+
+
+def test_a_pattern_that_takes_forever_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "PATIENCE", 0.2)
+    slow = Protected((r"\d+", r"(a|aa)+b"))
+    assert slow.spans("3 aab") == ["3", "aab"]
+    with pytest.raises(DecodeError, match=r"protect: '\(a\|aa\)\+b' takes more than 0.2 seconds for a line \(a{60}…\); write it"):
+        slow.spans("a" * 70)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_kinds_go_through_a_word_of_any_length(kind: str) -> None:
+    for text in ("x" * 100_000, "1" * 100_000, "<b" * 50_000, "http://" + "." * 100_000, "{" * 100_000, "a.b@" * 25_000, "%" * 99_999):
+        Protected((kind,)).spans(text)
 
 
 def test_each_kind_has_a_pattern() -> None:
