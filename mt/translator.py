@@ -34,8 +34,8 @@ from mt.search.ensemble import Mix
 from mt.search.step import Hypothesis
 from mt.tokenizer.spm import Tokenizer, Tokenizers
 
-WINDOW = 10_000
-"""Lines sorted by length together."""
+WINDOW = 4096
+"""Lines sorted by length together; everywhere the same, as in bf16 the company a line is in can decide between two outputs of one score."""
 
 WIDE = 10
 """With a wider beam, or more samples, batches are smaller: what takes memory are the rows of the decoder."""

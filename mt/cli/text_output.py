@@ -140,8 +140,8 @@ def resumed(
     about: Mapping[str, Any],
 ) -> None:
     """Translate into a file that a killed process goes on with; `about` is what else decides the lines."""
-    from mt.synthesize.produce import WINDOW
     from mt.synthesize.resumed import resume
+    from mt.translator import WINDOW
 
     def records(lines: Iterable[str], first: int) -> Iterator[str]:
         with progress(source, output, before=first - 1) as bar:

@@ -25,10 +25,7 @@ from mt.files import read_lines, sha256
 from mt.formats.pairs import Pair, counted
 from mt.rundir import RunDir
 from mt.synthesize.unfinished import Unfinished, unfinished
-from mt.translator import Translator
-
-WINDOW = 4096
-"""Lines that are sorted by length together, and counted as done together."""
+from mt.translator import WINDOW, Translator
 
 CUT_OFF = "ended by the length limit"
 """Why a translation is of no use that would have gone on: most of them are loops."""

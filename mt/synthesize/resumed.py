@@ -11,8 +11,9 @@ from mt.clean.tally import Tally
 from mt.data.meter import Say
 from mt.files import read_lines
 from mt.formats.pairs import counted
-from mt.synthesize.produce import WINDOW, told_if_interrupted
+from mt.synthesize.produce import told_if_interrupted
 from mt.synthesize.unfinished import unfinished
+from mt.translator import WINDOW
 
 
 def resume(
