@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from threading import Lock
+from threading import Event, Lock, local
 from typing import TypeVar
 
 import torch
@@ -50,6 +50,18 @@ class Threads:
 
 
 THREADS = Threads()
+_WORKER = local()
+
+
+class StoppedError(Exception):
+    """Ends a search whose result is no longer wanted."""
+
+
+def go_on() -> None:
+    """For a search to ask at each step. Raises StoppedError where a search beside it failed, or all were interrupted."""
+    stop: Event | None = getattr(_WORKER, "stop", None)
+    if stop and stop.is_set():
+        raise StoppedError
 
 
 def workers_on(device: torch.device) -> int:
@@ -63,5 +75,15 @@ def abreast(search: Callable[[Batch], Found], batches: Sequence[Batch], device: 
     if workers <= 1:
         yield from map(search, batches)
         return
+    stop = Event()
+
+    def searched(batch: Batch) -> Found:
+        _WORKER.stop = stop
+        return search(batch)
+
     with THREADS.shared(workers), ThreadPoolExecutor(workers) as pool:
-        yield from pool.map(search, batches)
+        try:
+            yield from pool.map(searched, batches)
+        except BaseException:  # Ctrl-C, too: nobody waits for the end of searches that nobody wants
+            stop.set()
+            raise

@@ -15,6 +15,7 @@ from mt.config.stage import MAX_BEAM
 from mt.constraints.orders import NO_ORDERS, Orders
 from mt.constraints.wrappers import constrained
 from mt.data.batches import padded
+from mt.decode.abreast import go_on
 from mt.decode.alternatives import branched, next_ids
 from mt.decode.mbr import Mbr
 from mt.errors import DecodeError
@@ -126,6 +127,7 @@ class ModelStep(Step[DecoderCache]):
 
     def __call__(self, last_R: Tensor, state: DecoderCache) -> tuple[Tensor, DecoderCache]:
         """Log-probabilities (R, V) over the whole vocabulary, in fp32 or better."""
+        go_on()
         logits_RV, state = self.model.step(last_R.to(self.device), state)
         return log_softmax(logits_RV.to(torch.promote_types(logits_RV.dtype, torch.float32))), state
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 import torch
 
-from mt.decode.abreast import MOST, abreast, workers_on
+from mt.decode.abreast import MOST, abreast, go_on, workers_on
 
 CPU = torch.device("cpu")
 
@@ -108,3 +108,25 @@ def test_whoever_searches_at_the_same_time_leaves_as_many_threads_as_there_were(
     later.join()
     assert seen == {"workers": 4, "second": 4, "later": 4}
     assert torch.get_num_threads() == 4
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError])
+def test_searches_that_are_under_way_stop_at_their_next_step(error: type[BaseException]) -> None:
+    torch.set_num_threads(2)
+    begun = threading.Barrier(2)
+
+    def search(batch: int) -> int:
+        begun.wait(10)
+        if batch == 0:
+            raise error
+        until = time.monotonic() + 30
+        while time.monotonic() < until:
+            go_on()
+            time.sleep(0.001)
+        return batch
+
+    start = time.monotonic()
+    with pytest.raises(error):
+        list(abreast(search, range(2), CPU))
+    assert time.monotonic() - start < 20
+    go_on()  # here nothing is stopped
