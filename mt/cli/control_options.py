@@ -130,6 +130,15 @@ def begun(path: Path) -> Iterator[str]:
     return chain(list(islice(lines, 1)), lines)
 
 
+def refuse_uneven(source: Path, *by_line: Path | None) -> None:
+    """Raise DataError if files have not a line for each line of a source; pipes are told when they end."""
+    for path in by_line:
+        if path and path.is_file() and source.is_file():
+            own, lines = (sum(1 for _ in read_lines(one)) for one in (path, source))
+            if own != lines:
+                raise DataError(f"{path}: has {own} lines and {source} {lines}; give one for each line, blank where nothing is asked for")
+
+
 def terms(path: Path) -> Iterator[Term]:
     """The entries of a glossary. Raises DataError, naming file and line, for what is none."""
     seen: dict[str, int] = {}

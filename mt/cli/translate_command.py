@@ -26,6 +26,7 @@ from mt.cli.control_options import (
     asked,
     protects,
     refuse_choosing,
+    refuse_uneven,
 )
 from mt.cli.documents import InputFormat, document_kind, fill_in
 from mt.cli.model_options import (
@@ -153,6 +154,7 @@ def translate(
         retry_loops=retry_loops,
         kind=kind,
     )
+    refuse_uneven(input_file, prefix_file, require)
     if resume_output:
         refuse_resuming(input_file, output_file, document=kind is not None, fail_on=fail_on, by_line=prefix_file or require)
     # What is wrong with either is said before torch is loaded.

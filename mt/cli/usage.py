@@ -8,6 +8,8 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from mt.errors import MTError
+
 UsageError: Any = typer.BadParameter.__base__  # of click, which some versions of typer hold and others stand on
 
 # What another command, or another program, calls it.
@@ -47,7 +49,7 @@ class Command(TyperCommand):
     """A command that knows what it is mistaken for."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """As any command does; a complaint ends with the cure."""
+        """As any command does; a complaint ends with the cure, and one about a value is a line."""
         given = list(args)
         try:
             return super().parse_args(ctx, args)
@@ -55,6 +57,8 @@ class Command(TyperCommand):
             options = {option: parameter for parameter in self.params for option in parameter.opts}
             if cure := meant(given, set(options)) or _instead(given, options) or _explained(error):
                 raise UsageError(f"{error.format_message().rstrip('.')}; {cure}", ctx) from None
+            if type(error) is typer.BadParameter and error.param is not None:
+                raise MTError(f"{error.param.opts[0]}: {error.message.removeprefix('Value error, ').rstrip('.')}") from None
             raise
 
 

@@ -206,3 +206,14 @@ def test_what_goes_line_by_line_does_not_go_with_documents(run: RunDir, tmp_path
     done = mt("translate", "--model", run.path, "--input-format", "po", option, file, stdin=b"")
     expected = f"{option} {file} goes with plain text, line by line; a po is no text (--input-format text reads its lines)"
     assert (done.code, [line.removeprefix("mt: ") for line in done.err]) == (2, [expected])
+
+
+@pytest.mark.parametrize("option", ["--prefix-file", "--require"])
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_files_of_other_lengths_are_refused_before_anything_is_written(run: RunDir, tmp_path: Path, option: str, count: int) -> None:
+    source, own = tmp_path / "two.txt", tmp_path / "own.txt"
+    source.write_text("bage .\ndepe .\n")
+    own.write_text("a\n" * count)
+    done = mt("translate", "--model", run.path, "--input", source, option, own)
+    message = f"{own}: has {count} lines and {source} 2; give one for each line, blank where nothing is asked for"
+    assert (done.code, done.out, done.err) == (2, b"", [message])

@@ -52,3 +52,18 @@ def test_other_mistakes_keep_their_message(tmp_path: Path, capsys: pytest.Captur
     assert done.code == 2
     assert "--no-such-option" in done.lines[-1]
     assert "write" not in done.lines[-1]
+
+
+@pytest.mark.parametrize(
+    ("words", "start"),
+    [
+        ("translate --model x --beam 0", "--beam: "),
+        ("translate --model x --format foo", "--format: "),
+        ("eval --model x --beam wide", "--beam: "),
+    ],
+)
+def test_a_value_that_an_option_does_not_take_is_told_in_one_line(words: str, start: str, capsys: pytest.CaptureFixture[str]) -> None:
+    done = mt(*words.split(), capsys=capsys)
+    assert done.code == 2
+    assert len(done.lines) == 1
+    assert done.lines[0].startswith(start)
