@@ -33,6 +33,8 @@ def report(
         raise MTError(f"{context.args[0]}: one run at a time; `mt runs` lists all of a folder")
     if output and output.is_dir():
         raise MTError(f"{output}: is a folder; give the name of a file, such as {output / 'report.html'}")
+    if output and output.is_file() and (real := output.resolve()).suffix != ".html" and real.is_relative_to(model.resolve()):
+        raise MTError(f"{output}: is a file of the run itself; give another, such as report.html")
     from mt.report.run_page import write_report
     from mt.rundir import RunDir
 

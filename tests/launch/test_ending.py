@@ -71,6 +71,11 @@ def test_the_command_links_from_where_its_page_lies(
     assert mt("report", tmp_path, capsys=capsys).code == 2
     assert mt("report", run.path, "--output", tmp_path, capsys=capsys).code == 2
     assert mt("report", run.path, run.path, capsys=capsys).code == 2
+    config = run.config.read_bytes()
+    (tmp_path / "link").symlink_to(run.config)
+    for own in (run.config, tmp_path / "link"):
+        assert mt("report", run.path, "--output", own, capsys=capsys).code == 2
+    assert run.config.read_bytes() == config
 
 
 def test_a_page_that_cannot_be_written_is_a_warning(folder: Path) -> None:
