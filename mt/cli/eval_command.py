@@ -16,7 +16,7 @@ from mt.cli.judged import from_file, load_system, mistakes, strangers
 from mt.cli.model_options import Precision
 from mt.cli.models import How, Shares, entries
 from mt.cli.report_output import Report, as_report, refuse_other
-from mt.cli.streams import DASH, refuse_same
+from mt.cli.streams import refuse_same
 from mt.errors import MTError
 from mt.files import write_atomic
 
@@ -170,10 +170,6 @@ def _refuse_contradictions(
         raise MTError("--ref with --model needs the source text: add --src FILE")
     if model and not ref and not test:
         raise MTError("--model needs something to translate: add --src FILE --ref FILE, or --test NAME:SRC:REF")
-    if hyp == DASH and sys.stdin.isatty():
-        raise MTError(
-            "--hyp - reads translations from a pipe, and nothing is piped in: give a file, or `mt translate … | mt eval --hyp - …`"
-        )
 
 
 def _refuse_groups(groups: str | None, sets: list[EvalSet]) -> None:

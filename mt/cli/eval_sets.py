@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -61,6 +62,8 @@ def read_set(one: EvalSet, hyp: Path | None, *, max_lines: int | None, groups: s
 
 def read_parallel(paths: Sequence[Path], *, max_lines: int | None = None) -> list[list[str]]:
     """The lines of files of which line n of one answers line n of the others; raises DataError, with names, when they differ in length."""
+    if list(paths).count(DASH) > 1:
+        raise MTError("-: is given more than once, but a pipe can be read only once; give files")
     first, *others = (lines_of(path) for path in paths)
     for path, lines in zip(paths[1:], others, strict=True):
         if len(lines) != len(first):
@@ -72,7 +75,9 @@ def read_parallel(paths: Sequence[Path], *, max_lines: int | None = None) -> lis
 
 
 def lines_of(path: Path) -> list[str]:
-    """Of a file or of stdin."""
+    """Of a file or of stdin. Raises MTError where stdin is a terminal, which would be waited for in silence."""
+    if path == DASH and sys.stdin.isatty():
+        raise MTError("-: reads a pipe, and nothing is piped in; give a file, or `mt translate … | mt eval --hyp - …`")
     with reading(path) as source:
         return list(decode_lines(source(), _named(path)))
 

@@ -282,5 +282,11 @@ def test_a_terminal_is_not_waited_for(files: SimpleNamespace, monkeypatch: pytes
         def isatty(self) -> bool:
             return True
 
-    monkeypatch.setattr("mt.cli.eval_command.sys", SimpleNamespace(stdin=Terminal()))
+    monkeypatch.setattr("mt.cli.eval_sets.sys", SimpleNamespace(stdin=Terminal()))
     assert "nothing is piped in" in refusal("--hyp", "-", "--ref", files.ref)
+    assert "nothing is piped in" in refusal("--hyp", files.ref, "--ref", "-")
+
+
+def test_a_pipe_is_not_read_twice(files: SimpleNamespace) -> None:
+    assert "more than once" in refusal("--hyp", "-", "--ref", "-")
+    assert "more than once" in refusal("--hyp", "-", "--ref", files.ref, "--ref", "-")
