@@ -188,9 +188,10 @@ def _print(scores: Scores, *, name: str) -> None:
     from mt.evaluate.layout import columns
     from mt.evaluate.sheet import GROUPS, span
     from mt.evaluate.sheet import groups as sheet_of_groups
+    from mt.formats.pairs import counted
 
     if name:
-        print(f"{name} ({scores.lines} lines)")
+        print(f"{name} ({counted(scores.lines, 'line')})")
     width = max(5, *(len(one.name) for one in scores.metrics))
     for one in scores.metrics:
         print(f"{one.name:<{width}}  {one.score:6.2f}  {span(one):<16}  {one.signature}", flush=True)

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from mt.evaluate.layout import Block, Heading, Numbers, Paragraph, Quotation, Table
 from mt.evaluate.metrics import MetricScore, Scores, closeness_by
+from mt.formats.pairs import counted
 from mt.page.blocks import Tile
 
 GROUPS = 20
@@ -30,7 +31,7 @@ def sheet(sets: Sequence[Scored]) -> Iterator[Block]:
     """All sets, one after the other."""
     for one in sets:
         if one.name:
-            yield Heading(f"{one.name} ({one.scores.lines} lines)")
+            yield Heading(f"{one.name} ({counted(one.scores.lines, 'line')})")
         yield Numbers(tuple(_tile(score) for score in one.scores.metrics))
         rows = tuple((score.name, f"{score.score:.2f}", span(score), score.signature) for score in one.scores.metrics)
         yield Table(("", "score", "95 % interval", "signature"), rows, remarks=1)

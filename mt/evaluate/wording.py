@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from mt.evaluate.compare import Bucket, Comparison, Example, Rival, System
 from mt.evaluate.layout import Block, Graph, Heading, Numbers, Paragraph, Quotation, Table
 from mt.evaluate.significance import Difference
+from mt.formats.pairs import counted
 from mt.page.blocks import Tile
 from mt.page.charts import Bars
 
@@ -54,10 +55,8 @@ def outline(comparison: Comparison, *, examples: int) -> Iterator[Block]:
 
 def about(comparison: Comparison) -> str:
     """What is compared."""
-    references = "1 reference" if comparison.references == 1 else f"{comparison.references} references"
-    return (
-        f"{comparison.lines} lines, {references}; {len(comparison.systems)} systems, of which {comparison.systems[0].name} is the baseline"
-    )
+    lines, references = counted(comparison.lines, "line"), counted(comparison.references, "reference")
+    return f"{lines}, {references}; {len(comparison.systems)} systems, of which {comparison.systems[0].name} is the baseline"
 
 
 def method(comparison: Comparison) -> Iterator[str]:

@@ -75,7 +75,7 @@ def make_split(entry: Path, *, config: Config, corpora: Sequence[Corpus], cfg: S
     sets["dev"] = {langs: left for langs, pairs in sets["dev"].items() if (left := without_alike(pairs, test))}
     for part, found in sets.items():
         if (share := chosen.shares._asdict()[part]) and not found:
-            what = f"{counted(chosen.pairs, 'pair')} are too few to hold {100 * share:g} % of them out"
+            what = f"{counted(chosen.pairs, 'pair')} {'is' if chosen.pairs == 1 else 'are'} too few to hold {100 * share:g} % of them out"
             raise DataError(f"data.{part}: {what}; {GIVE_ONE if part == 'dev' else 'give data.test, or set data.split.test: 0'}")
     with write_folder(entry) as folder:
         written = [

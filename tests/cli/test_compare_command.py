@@ -100,6 +100,12 @@ def test_files_are_compared_as_their_lines_are() -> None:
     assert "bad against good" in done.stdout
 
 
+def test_one_line_is_a_line() -> None:
+    words = ("--ref", "ref.en", "--hyp", "good.en", "--hyp", "bad.en", *QUICK)
+    assert run(*words, "--max-lines", "1").stdout.startswith("1 line, 1 reference; 2 systems")
+    assert run(*words, "--max-lines", "2").stdout.startswith("2 lines, 1 reference; 2 systems")
+
+
 def test_names_and_the_baseline_are_chosen() -> None:
     done = run("--ref", "ref.en", "--hyp", "one=good.en", "--hyp", "bad.en", "--baseline", "bad", *QUICK)
     assert "one against bad" in done.stdout

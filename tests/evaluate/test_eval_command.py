@@ -287,6 +287,12 @@ def test_a_terminal_is_not_waited_for(files: SimpleNamespace, monkeypatch: pytes
     assert "nothing is piped in" in refusal("--hyp", files.ref, "--ref", "-")
 
 
+def test_one_line_is_a_line(files: SimpleNamespace) -> None:
+    test = f"x:{files.src}:{files.ref}"
+    assert run("--hyp", files.hyp, "--test", test, "--max-lines", "1").stdout.startswith("x (1 line)\n")
+    assert run("--hyp", files.hyp, "--test", test, "--max-lines", "2").stdout.startswith("x (2 lines)\n")
+
+
 def test_a_pipe_is_not_read_twice(files: SimpleNamespace) -> None:
     assert "more than once" in refusal("--hyp", "-", "--ref", "-")
     assert "more than once" in refusal("--hyp", "-", "--ref", files.ref, "--ref", "-")

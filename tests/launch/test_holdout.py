@@ -194,6 +194,7 @@ def test_the_config_of_a_run_makes_the_same_run(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("pairs", "override", "problem"),
     [
+        (1, "data.split.dev=0.01", r"data\.dev: 1 pair is too few to hold 1 % of them out"),
         (2, "data.split.dev=0.01", r"data\.dev: 2 pairs are too few to hold 1 % of them out; give data\.dev, or `dev: none` to train"),
         (
             400,
