@@ -18,6 +18,7 @@ from mt.decode.engine import Beam, ModelStep
 from mt.export.ct2 import export
 from mt.forced.given import Given
 from mt.forced.score import token_log_probs
+from mt.model.packed import unpack
 from mt.model.transformer import Transformer
 from mt.search.beam import beam_search
 from mt.search.greedy import greedy_search
@@ -116,7 +117,7 @@ def test_given_outputs_are_as_probable(both: Twins) -> None:
 
     found = both.theirs.score_batch(both.pieces(given), [both.ours.tokenizers.tgt.pieces(ids) for ids in outputs])
     theirs = torch.tensor([value for one in found for value in one.log_probs], dtype=torch.float64)
-    exact = values(deepcopy(both.ours.model).double())
+    exact = values(unpack(deepcopy(both.ours.model)).double())
     rounding = (values(both.ours.model) - exact).abs().max()  # of large weights, in float32
     assert (theirs - exact).abs().max() < 1e-4 + 2 * rounding
 

@@ -138,7 +138,7 @@ def test_the_frozen_config_resumes_its_own_run(tmp_path: Path) -> None:
         {"max_minutes": 5.0},
         {"save_every": 7},
         {"keep": 2},
-        {"validation": {"every": 7, "beam": 3, "max_lines": 5, "samples": 0}},
+        {"validation": {"every": 7, "beam": 3, "max_lines": 5, "samples": 0, "attention": 2}},
         {"early_stopping": {"metric": "chrf", "patience": 3}},
     ],
     ids=lambda change: next(iter(change)),

@@ -59,7 +59,7 @@ def test_what_a_killed_preparation_left_is_no_hindrance(folder: Path) -> None:
         debris.write_bytes(b"half")
     assert train(four_updates(folder, "data.dev=none", "train.max_updates=1")).code == 0
     assert {path.name for path in run.path.iterdir()} == {
-        *("config.yaml", "tokenizer.model", "data", "journal.jsonl", "tensorboard", "checkpoints")
+        *("config.yaml", "tokenizer.model", "data", "starts.jsonl", "journal.jsonl", "tensorboard", "checkpoints")
     }
 
 
