@@ -75,9 +75,9 @@ app.command("backtranslate", **POSITIONAL, short_help="Make sources for monoling
     backtranslate_command.backtranslate
 )
 app.command("distill", **POSITIONAL, short_help="Let a teacher translate what a student is trained on.")(distill_command.distill)
-app.command("export", cls=Command, short_help="Write a run as a model of another program: CTranslate2.")(export_command.export_)
 app.command("report", **POSITIONAL, short_help="Write a run as a page: curves, samples, scores.")(report_command.report)
 app.command("runs", cls=Command, short_help="List the runs of a folder, with what tells them apart.")(runs_command.runs)
+app.add_typer(export_command.export_app, name="export")
 app.add_typer(data_command.data_app, name="data")
 app.add_typer(config_command.config_app, name="config")
 

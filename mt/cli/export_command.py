@@ -1,20 +1,29 @@
-"""`mt export`."""
+"""`mt export`: a run as a model of another program."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
 from mt.cli.model_options import Checkpoint, WhichWeights
+from mt.cli.usage import Command, Group
 from mt.errors import MTError
 
+POSITIONAL: Any = {"cls": Command, "context_settings": {"allow_extra_args": True}}
 
-def export_(
-    model: Annotated[list[Path], typer.Option(readable=False, metavar="RUN", help="Run directory that `mt train` wrote.")],
-    output: Annotated[Path, typer.Option(metavar="FOLDER", help="Where the model is written; must not be there yet, or be empty.")],
-    format_: Annotated[Literal["ctranslate2"], typer.Option("--format", help="The program that is to run it.")] = "ctranslate2",
+export_app = typer.Typer(cls=Group, help="Write a run as a model of another program.", no_args_is_help=True)
+
+Run = Annotated[Path, typer.Argument(readable=False, metavar="RUN", help="Run directory that `mt train` wrote.")]
+Out = Annotated[Path, typer.Argument(readable=False, metavar="OUT", help="Folder for the model; must not be there yet, or be empty.")]
+
+
+@export_app.command(**POSITIONAL, short_help="For CTranslate2: fast on processors, without torch.")
+def ct2(
+    context: typer.Context,
+    run: Run,
+    out: Out,
     quantization: Annotated[
         Literal["int8", "int8_float32", "int8_float16", "int8_bfloat16", "int16", "float16", "bfloat16", "float32"] | None,
         typer.Option(help="How the weights are kept.  [default: float32]"),
@@ -22,17 +31,21 @@ def export_(
     checkpoint: Checkpoint = "best",
     weights: WhichWeights = None,
 ) -> None:
-    """Write a run as a model of another program, with its tokenizer beside it: CTranslate2, which is fast on processors.
+    """Write a run as a model of CTranslate2, which is fast on processors, with its tokenizer beside it.
 
     It gives what `mt translate` gives if it is asked with the options in mt.json, which lies beside the model.
 
     Examples:
 
-    mt export --model runs/demo --output demo-ct2 --quantization int8
+    mt export ct2 runs/demo demo-ct2 --quantization int8
     """
-    del format_  # there is one
-    if len(model) > 1:
-        raise MTError("mt export writes one model: give --model once")
+    refuse_more(context)
     from mt.export.ct2 import export
 
-    export(model[0], output, checkpoint, weights=weights, quantization=quantization)
+    export(run, out, checkpoint, weights=weights, quantization=quantization)
+
+
+def refuse_more(context: typer.Context) -> None:
+    """Raise MTError, in one line, for words after run and folder."""
+    if context.args:
+        raise MTError(f"{context.args[0]}: one run at a time: {context.command_path} RUN OUT")

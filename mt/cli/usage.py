@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import typer
@@ -42,6 +43,7 @@ _COMMANDS = {
     "help": "--help",
     "version": "--version",
 }
+_EXPORTS = {"ctranslate2": "ct2", "ctranslate": "ct2", "hf": "hf", "huggingface": "hf", "hugging-face": "hf", "transformers": "hf"}
 _OF_A_CONFIG = {"mt": "train --config", "mt config": "show"}
 
 
@@ -55,7 +57,7 @@ class Command(TyperCommand):
             return super().parse_args(ctx, args)
         except UsageError as error:
             options = {option: parameter for parameter in self.params for option in parameter.opts}
-            if cure := meant(given, set(options)) or _instead(given, options) or _explained(error):
+            if cure := _export(ctx, given) or meant(given, set(options)) or _instead(given, options) or _explained(error):
                 raise UsageError(f"{error.format_message().rstrip('.')}; {cure}", ctx) from None
             if type(error) is typer.BadParameter and error.param is not None:
                 raise MTError(f"{error.param.opts[0]}: {error.message.removeprefix('Value error, ').rstrip('.')}") from None
@@ -64,6 +66,16 @@ class Command(TyperCommand):
 
 class Group(TyperGroup):
     """A group of commands that knows where those are that it has not."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """As any group does; a complaint about an option that one of its commands had once ends with the cure."""
+        given = list(args)
+        try:
+            return super().parse_args(ctx, args)
+        except UsageError as error:
+            if given and (cure := _export(ctx, given)):
+                raise UsageError(f"{error.format_message().rstrip('.')}; {cure}", ctx) from None
+            raise
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """As any group does; a complaint ends with the cure."""
@@ -74,8 +86,8 @@ class Group(TyperGroup):
             cure = f"mt {_COMMANDS[word]}" if word in _COMMANDS else None
             if word.endswith((".yaml", ".yml")) and ctx.command_path in _OF_A_CONFIG:
                 cure = f"{ctx.command_path} {_OF_A_CONFIG[ctx.command_path]} {word}"
-            if cure:
-                raise UsageError(f"{error.format_message().rstrip('.')}; write {cure}", ctx) from None
+            if cure := _export(ctx, args) or (cure and f"write {cure}"):
+                raise UsageError(f"{error.format_message().rstrip('.')}; {cure}", ctx) from None
             raise
 
 
@@ -118,9 +130,31 @@ def _instead(args: Sequence[str], options: dict[str, Any]) -> str | None:
     return None
 
 
-def _explained(error: Any) -> str | None:
-    """An option that is missing, in the words of its help."""
-    missing = getattr(error, "param", None)
-    if missing is None or not error.format_message().startswith("Missing option"):
+def _export(ctx: Any, args: Sequence[str]) -> str | None:
+    """What to write instead of `mt export` without the program that the model is for, or with run and folder as options."""
+    _, command, program, *_ = [*ctx.command_path.split(), "", ""]
+    given = dict(_option(word, after) for word, after in pairwise([*args, ""]))
+    if command != "export" or (program and not {"--model", "--run", "--output", "--format"} & given.keys()):
         return None
-    return f"{missing.opts[0]} {missing.metavar}: {missing.help}"
+    words = [word for word in args if not word.startswith("-") and word not in given.values()]
+    named = given.get("--format") or (words.pop(0) if not program and words and words[0] in _EXPORTS else "")
+    run = given.get("--model") or given.get("--run") or (words.pop(0) if words else "RUN")
+    out = given.get("--output") or (words.pop(0) if words else "OUT")
+    return f"write mt export {program or _EXPORTS.get(named, 'ct2')} {run} {out}"
+
+
+def _option(word: str, after: str) -> tuple[str, str]:
+    """Name and value of an option; no name for any other word."""
+    name, equals, value = word.partition("=")
+    if not word.startswith("-"):
+        return "", ""
+    return name, value if equals or after.startswith("-") else after
+
+
+def _explained(error: Any) -> str | None:
+    """An option or a word that is missing, in the words of its help."""
+    missing = getattr(error, "param", None)
+    if missing is None or not error.format_message().startswith(("Missing option", "Missing argument")):
+        return None
+    named = missing.metavar if missing.param_type_name == "argument" else f"{missing.opts[0]} {missing.metavar}"
+    return f"{named}: {missing.help}"

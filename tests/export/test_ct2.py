@@ -154,7 +154,7 @@ def test_the_page_shows_how_it_is_asked(trained: Twins, monkeypatch: pytest.Monk
 
 def test_int8_is_smaller_and_near(trained: Twins, tmp_path: Path) -> None:
     small = tmp_path / "deep" / "small"
-    done = mt("export", "--model", trained.folder.parent / "run", "--output", small, "--quantization", "int8")
+    done = mt("export", "ct2", trained.folder.parent / "run", small, "--quantization", "int8")
     assert (done.code, done.err) == (0, [])
     assert small.joinpath("model.bin").stat().st_size < 0.5 * trained.folder.joinpath("model.bin").stat().st_size
     pieces = trained.pieces(sources(trained, 50, shortest=3, longest=8))
@@ -183,17 +183,17 @@ def test_a_folder_with_something_in_it_is_refused(tmp_path: Path) -> None:
     for folder in (full, empty):
         folder.mkdir()
     full.joinpath("mine").touch()
-    done = mt("export", "--model", run.path, "--output", full)
+    done = mt("export", "ct2", run.path, full)
     assert (done.code, done.err) == (2, [f"{full}: is there already; remove it, or give another folder"])
     assert os.listdir(full) == ["mine"]
-    assert mt("export", "--model", run.path, "--output", empty).code == 0
-    twice = mt("export", "--model", run.path, "--model", run.path, "--output", tmp_path / "twice")
-    assert (twice.code, twice.err) == (2, ["mt export writes one model: give --model once"])
+    assert mt("export", "ct2", run.path, empty).code == 0
+    twice = mt("export", "ct2", run.path, run.path, tmp_path / "twice")
+    assert (twice.code, twice.err) == (2, [f"{tmp_path / 'twice'}: one run at a time: mt export ct2 RUN OUT"])
     assert {"model.bin", "config.json", "tokenizer.model", "mt.json"} < set(os.listdir(empty))
     assert [path.name for path in tmp_path.glob(".*")] == []
 
 
 def test_without_the_library_the_cure_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ctranslate2", None)
-    done = mt("export", "--model", tmp_path, "--output", tmp_path / "exported")
+    done = mt("export", "ct2", tmp_path, tmp_path / "exported")
     assert (done.code, done.err) == (2, ["the format ctranslate2 needs an extra: pip install 'mt-trainer[export]'"])
