@@ -18,7 +18,7 @@ from mt.constraints.spelling import Speller
 from mt.decode.abreast import abreast, workers_on
 from mt.decode.engine import Beam, Engine, Sampling
 from mt.decode.job import Job, Target
-from mt.decode.mbr import by_utility
+from mt.decode.mbr import choice
 from mt.decode.parts import Part, batches_of, spaced, split
 from mt.decode.translation import Following, Translation, flags_on, second_tries, whole_lines
 from mt.decode.windows import windows
@@ -209,9 +209,10 @@ class Translator:
         if alternatives and search.mbr:
             raise DecodeError("alternatives are told apart by what comes next, and MBR chooses among them: leave out one")
         budget = max(1, budget * WIDE // max(search.rows * max(1, alternatives), WIDE) // workers_on(self.engine.device))
+        choose = choice(search.mbr, target.lang, sampled=isinstance(search, Sampling)) if search.mbr else None
         control = control.of_run(protect=self.config.decode.protect, retry_loops=self.config.decode.retry_loops)
         first, second = (
-            Job(search, Speller(one, self.tokenizers, spaced=spaced(target.lang)), target, budget, seed, align, alternatives)
+            Job(search, Speller(one, self.tokenizers, spaced=spaced(target.lang)), choose, target, budget, seed, align, alternatives)
             for one in (control, control.second())
         )
         wishes = Wishes(prefixes, required)
@@ -239,11 +240,11 @@ class Translator:
         for batch, hypotheses in zip(batches, abreast(search_of, batches, self.engine.device), strict=True):
             found |= {(part.line, part.place): best for part, best in zip(batch, hypotheses, strict=True)}
             done(sum(part.place == 0 for part in batch))
-        chosen = []
+        wholes = []
         for number, own in enumerate(ids_of_lines):
             ranks = [found[number, place] for place in range(len(own))]
-            whole = whole_lines(ranks, tgt, lang=target.lang, length_penalty=search.length_penalty, ranked=not job.alternatives)
-            chosen.append(by_utility(whole, search.mbr, lang=target.lang, sampled=isinstance(search, Sampling)))
+            wholes.append(whole_lines(ranks, tgt, lang=target.lang, length_penalty=search.length_penalty, ranked=not job.alternatives))
+        chosen = [(whole, []) for whole in wholes] if job.choose is None else job.choose(wholes, lines)
         aligned = self.aligned(ids_of_lines, [whole for whole, _ in chosen], job) if job.align else [[]] * len(lines)
         for line, wish, own, (whole, utilities), links in zip(lines, wishes, ids_of_lines, chosen, aligned, strict=True):
             text = whole[0][0] if whole else ""

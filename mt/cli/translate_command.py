@@ -89,7 +89,10 @@ def translate(
     mbr: Annotated[
         int | None, typer.Option(min=2, metavar="N", help="Of N samples (--sample), or the N best of a beam, the one nearest to all.")
     ] = None,
-    mbr_utility: Annotated[Literal["chrf", "bleu"] | None, typer.Option(help="Near by which score.  [default: chrf]")] = None,
+    mbr_utility: Annotated[Literal["chrf", "bleu", "comet"] | None, typer.Option(help="Near by which score.  [default: chrf]")] = None,
+    comet_model: Annotated[
+        str | None, typer.Option(metavar="FILE|NAME", help="Checkpoint of the model for comet, or its name on the hub.")
+    ] = None,
     alternatives: Alternatives = None,
     min_length: MinLength = 0,
     no_repeat_ngram: NoRepeat = 0,
@@ -135,7 +138,16 @@ def translate(
         raise MTError(f"{context.args[0]}: a file goes behind its option: --input {context.args[0]}")
     alarm = Alarm(fail_on or [])
     sampling = {"--temperature": temperature, "--top-k": top_k, "--top-p": top_p, "--seed": seed}
-    refuse_contradictions(beam=beam, greedy=greedy, sample=sample, sampling=sampling, mbr=mbr, utility=mbr_utility, alpha=length_penalty)
+    refuse_contradictions(
+        beam=beam,
+        greedy=greedy,
+        sample=sample,
+        sampling=sampling,
+        mbr=mbr,
+        utility=mbr_utility,
+        comet_model=comet_model,
+        alpha=length_penalty,
+    )
     refuse_choosing(alternatives, {"--n-best": n_best if n_best and n_best > 1 else None, "--mbr": mbr})
     text_only = {"--n-best": n_best if n_best and n_best > 1 else None, "--format": output_format if output_format != Format.text else None}
     text_only["--alternatives"] = alternatives
@@ -181,6 +193,7 @@ def translate(
             sampling={"temperature": temperature, "top_k": top_k, "top_p": top_p} if sample else None,
             mbr=mbr,
             utility=mbr_utility or "chrf",
+            comet_model=comet_model,
         )
         refuse_format(output_format, n_best=n_best, alternatives=alternatives, alignment=alignment)
         search = partial(
@@ -228,6 +241,7 @@ def refuse_contradictions(
     sampling: dict[str, float | int | None],
     mbr: int | None = None,
     utility: str | None = None,
+    comet_model: str | None = None,
     alpha: float | None = None,
 ) -> None:
     """Raise MTError, in one line, for options that do not make sense together."""
@@ -242,6 +256,8 @@ def refuse_contradictions(
         raise MTError(f"{given[0]} goes with --sample: add it")
     if utility and not mbr:
         raise MTError(f"--mbr-utility {utility} goes with --mbr N, the number of candidates: add it")
+    if comet_model and utility != "comet":
+        raise MTError(f"--comet-model {comet_model} goes with --mbr-utility comet: add it")
     if mbr and greedy:
         raise MTError(f"--mbr {mbr} chooses among several, and greedy search has one: give --beam {mbr} or --sample")
 
@@ -255,13 +271,14 @@ def search_settings(
     coverage_penalty: float | None,
     sampling: Mapping[str, Any] | None,
     mbr: int | None,
-    utility: Literal["chrf", "bleu"],
+    utility: Literal["chrf", "bleu", "comet"],
+    comet_model: str | None = None,
 ) -> Beam | Sampling:
     """What was asked for, and what is left out as the run has it; with `mbr` so many candidates, of which `n_best` are kept."""
     from mt.decode.engine import Beam, Sampling
     from mt.decode.mbr import Mbr
 
-    chosen = Mbr(utility, n_best or 1) if mbr else None
+    chosen = Mbr(utility, n_best or 1, comet_model) if mbr else None
     if chosen and mbr and chosen.n_best > mbr:
         raise MTError(f"--n-best {n_best} of --mbr {mbr}: ask for fewer, or give more candidates")
     if sampling is None:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from mt.constraints.spelling import Speller
 from mt.decode.engine import Beam, Sampling
+from mt.decode.mbr import Choice
 
 
 class Target(NamedTuple):
@@ -22,6 +23,8 @@ class Job(NamedTuple):
 
     search: Beam | Sampling
     speller: Speller
+    choose: Choice | None
+    """What MBR keeps; None: all."""
     target: Target
     budget: int
     """Rows × longest source of a batch."""

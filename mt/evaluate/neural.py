@@ -6,9 +6,11 @@ fetched by their name from the Hugging Face hub.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from sacrebleu.significance import estimate_ci
@@ -36,16 +38,10 @@ def neural_score(
 
     With several references a line has the mean of its scores with each. Raises ConfigError where the model cannot be loaded.
     """
-    import comet
-
     name = model or MODELS[key]
-    try:
-        judge = comet.load_from_checkpoint(name if Path(name).exists() else comet.download_model(name))
-    except (OSError, KeyError, ValueError, RuntimeError) as problem:
-        reason = " ".join(str(problem).split())
-        raise ConfigError(f"the model {name} cannot be loaded ({reason}); give a checkpoint: --comet-model FILE.ckpt") from problem
+    judge = judge_of(name)
     sets = [None] if key == "comet-kiwi" else references
-    lines = np.mean([_scores(judge, hypotheses, reference, sources) for reference in sets], axis=0)
+    lines = np.mean([judge.scores(hypotheses, reference, sources) for reference in sets], axis=0)
     rng = np.random.default_rng(BOOTSTRAP_SEED)
     means = np.array([lines[rng.choice(len(lines), size=len(lines))].mean() for _ in range(BOOTSTRAP_SAMPLES)])
     centre, half_width = map(float, estimate_ci(means))
@@ -56,12 +52,30 @@ def neural_score(
     )
 
 
-def _scores(judge: object, hypotheses: Sequence[str], reference: Sequence[str] | None, sources: Sequence[str]) -> list[float]:
-    """The score of each line."""
-    data = [{"src": source, "mt": hypothesis} for source, hypothesis in zip(sources, hypotheses, strict=True)]
-    if reference is not None:
-        data = [{**one, "ref": line} for one, line in zip(data, reference, strict=True)]
-    return [float(one) for one in judge.predict(data, batch_size=BATCH, gpus=0, progress_bar=False)["scores"]]  # type: ignore[attr-defined]
+class Judge:
+    """A model that scores translations."""
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+
+    def scores(self, hypotheses: Sequence[str], reference: Sequence[str] | None, sources: Sequence[str]) -> list[float]:
+        """The score of each line."""
+        data = [{"src": source, "mt": hypothesis} for source, hypothesis in zip(sources, hypotheses, strict=True)]
+        if reference is not None:
+            data = [{**one, "ref": line} for one, line in zip(data, reference, strict=True)]
+        return [float(one) for one in self._model.predict(data, batch_size=BATCH, gpus=0, progress_bar=False)["scores"]]
+
+
+@functools.lru_cache(maxsize=1)
+def judge_of(name: str) -> Judge:
+    """The model in a checkpoint, or of that name on the hub; loaded once. Raises ConfigError where it cannot be."""
+    import comet
+
+    try:
+        return Judge(comet.load_from_checkpoint(name if Path(name).exists() else comet.download_model(name)))
+    except (OSError, KeyError, ValueError, RuntimeError) as problem:
+        reason = " ".join(str(problem).split())
+        raise ConfigError(f"the model {name} cannot be loaded ({reason}); give a checkpoint: --comet-model FILE.ckpt") from problem
 
 
 def _version() -> str:

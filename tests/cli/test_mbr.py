@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from mt.decode.mbr import Mbr, posterior
 from mt.rundir import RunDir
 from mt.translator import Translator
 from tests import toy
+from tests.comet import Judge, pretend_comet, share
 from tests.oracle.expected_utility import expected_utility
 from tests.translating import lively_run, mt
 
@@ -66,3 +68,42 @@ def test_what_is_chosen_does_not_depend_on_batches(run: RunDir) -> None:
         mt("translate", "--model", run.path, "--sample", "--mbr", "4", "--batch-tokens", n, stdin=TEXT).out for n in ("1", "4000")
     )
     assert one == other
+
+
+@pytest.mark.parametrize("words", [["--sample", "--temperature", "1.5", "--seed", "4"], ["--beam", "6"]], ids=["samples", "beam"])
+def test_comet_reads_the_line_and_all_pairs(run: RunDir, monkeypatch: pytest.MonkeyPatch, words: list[str]) -> None:
+    candidates = records(run, *words, "--n-best", "6")
+    loaded = pretend_comet(monkeypatch)
+    monkeypatch.setattr("mt.decode.mbr.PAIRS", 50)  # so that not all lines are put to the model at once
+    chosen = records(run, *words, "--mbr", "6", "--mbr-utility", "comet", "--n-best", "2")
+    assert loaded == ["/hub/Unbabel/wmt22-comet-da"]
+    assert 1 < len(Judge.asked) < len(LINES)
+    asked = [(one["src"], one["mt"], one["ref"]) for lot in Judge.asked for one in lot]
+    assert len({*asked}) == len(asked)
+    for line, all_, best in zip(LINES, candidates, chosen, strict=True):
+        texts = [one["text"] for one in all_]
+        assert {(mt_, ref) for src, mt_, ref in asked if src == line} >= {(one, other) for one in texts for other in texts}
+        if not all_:
+            assert best == []
+            continue
+        weights = [1.0] * 6 if "--sample" in words else posterior([one["log_prob"] for one in all_])
+        pairs = [(other, weight / sum(weights)) for other, weight in zip(texts, weights, strict=True)]
+        expected = {text: sum(weight * share(text, {*other.split()}) for other, weight in pairs) for text in texts}
+        assert best[0]["utility"] == pytest.approx(max(expected.values()))
+        assert [one["utility"] for one in best] == pytest.approx([expected[one["text"]] for one in best])
+
+
+def test_comet_says_what_it_lacks_before_anything_is_translated(run: RunDir, monkeypatch: pytest.MonkeyPatch) -> None:
+    pretend_comet(monkeypatch)
+    words = ("translate", "--model", run.path, "--mbr", "4", "--mbr-utility")
+    asked: list[object] = []
+    monkeypatch.setattr(Translator, "encoded", lambda _self, lines: asked.append(lines))
+    done = mt(*words, "comet", "--comet-model", "none/such", stdin=TEXT)
+    assert (done.code, done.out) == (2, b"")
+    assert done.err[-1].endswith("; give a checkpoint: --comet-model FILE.ckpt")
+    monkeypatch.delitem(sys.modules, "comet")
+    monkeypatch.setattr("mt.evaluate.neural.find_spec", lambda _name: None)
+    done = mt(*words, "comet", stdin=TEXT)
+    assert done.err[-1].endswith("the metric comet needs the package unbabel-comet: pip install 'mt-trainer[eval-neural]'")
+    assert asked == []
+    assert "--comet-model x goes with --mbr-utility comet: add it" in mt(*words, "bleu", "--comet-model", "x", stdin=TEXT).err[-1]

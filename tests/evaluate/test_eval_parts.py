@@ -6,10 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from importlib.machinery import ModuleSpec
 from pathlib import Path
-from types import ModuleType
-from typing import Any
 
 import pytest
 import typer
@@ -18,6 +15,7 @@ from typer.testing import CliRunner, Result
 from mt.cli.eval_command import eval_
 from mt.errors import MTError
 from mt.evaluate.metrics import score
+from tests.comet import Judge, pretend_comet
 from tests.page.reading import Tags
 
 APP = typer.Typer()
@@ -126,37 +124,10 @@ def test_what_is_not_in_the_cache_is_not_fetched(cache: Path) -> None:
 # ── neural metrics ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-class Judge:
-    """Stands in for a model: the score of a line is the share of its words that are in the reference, or in the source."""
-
-    asked: list[list[dict[str, str]]] = []
-
-    def predict(self, data: list[dict[str, str]], **_options: Any) -> dict[str, list[float]]:
-        self.asked.append(data)
-        against = [set(one.get("ref", one["src"]).split()) for one in data]
-        return {"scores": [len(set(one["mt"].split()) & words) / len(one["mt"].split()) for one, words in zip(data, against, strict=True)]}
-
-
 @pytest.fixture
 def comet(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """A stand-in for the package; what it loads."""
-    loaded: list[str] = []
-
-    def load(path: str) -> Judge:
-        loaded.append(path)
-        return Judge()
-
-    def download(name: str) -> str:
-        if name == "none/such":
-            raise KeyError("Model 'none/such' not supported by COMET.")
-        return f"/hub/{name}"
-
-    module = ModuleType("comet")
-    module.__spec__ = ModuleSpec("comet", None)
-    module.load_from_checkpoint, module.download_model = load, download  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "comet", module)
-    Judge.asked = []
-    return loaded
+    return pretend_comet(monkeypatch)
 
 
 def test_a_neural_metric_reads_source_translation_and_reference(comet: list[str]) -> None:
