@@ -102,8 +102,6 @@ def compare(
     with ExitStack() as stack:  # what is wrong with a file is said before the work
         into = {path: stack.enter_context(write_atomic(path)) for path in written}
         whole = read_parallel([*ref, *files.values(), *([src] if src else [])], max_lines=max_lines)
-        if not whole[0]:
-            raise DataError(f"{ref[0]}: has no lines, so that there is nothing to compare")
         references, sources = whole[: len(ref)], whole[-1] if src else None
         outputs = dict(zip(files, whole[len(ref) :], strict=False))
 

@@ -61,7 +61,7 @@ def read_set(one: EvalSet, hyp: Path | None, *, max_lines: int | None, groups: s
 
 
 def read_parallel(paths: Sequence[Path], *, max_lines: int | None = None) -> list[list[str]]:
-    """The lines of files of which line n of one answers line n of the others; raises DataError, with names, when they differ in length."""
+    """The lines of files of which line n of one answers line n of the others; raises DataError, with names, when they differ in length or are empty."""
     if list(paths).count(DASH) > 1:
         raise MTError("-: is given more than once, but a pipe can be read only once; give files")
     first, *others = (lines_of(path) for path in paths)
@@ -71,6 +71,8 @@ def read_parallel(paths: Sequence[Path], *, max_lines: int | None = None) -> lis
             counts = f"{_named(paths[0])} has {len(first)} lines, {_named(path)} has {len(lines)}"
             about = f"; by their lengths they part about line {where}" if where else ""
             raise DataError(f"{counts}: line n of one must answer line n of the other{about}")
+    if not first:
+        raise DataError(f"{_named(paths[0])}: has no lines, so that there is nothing to score")
     return [lines[:max_lines] for lines in (first, *others)]
 
 

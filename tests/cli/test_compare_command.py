@@ -9,40 +9,20 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
-import typer
-from typer.testing import CliRunner, Result
 
 from mt.cli.compare_command import compare
 from mt.config.schema import Config
-from mt.errors import MTError
 from mt.evaluate.compare import compare as compare_lines
 from mt.evaluate.significance import Resampling
+from tests.commands import Command, write
 
-APP = typer.Typer()
-APP.command("compare", context_settings={"allow_extra_args": True})(compare)
+COMMAND = Command("compare", compare)
+run, refusal = COMMAND.run, COMMAND.refusal
 QUICK = ("--samples", "50", "--trials", "100", "--seed", "7")
 REFERENCE = [f"The small fox number {n} runs over the hill ." for n in range(20)]
 SOURCE = [f"Der kleine Fuchs Nummer {n} rennt ." for n in range(20)]
 GOOD = [line.replace("small", "little") if n % 3 else line for n, line in enumerate(REFERENCE)]
 BAD = [line.replace("fox", "dog").replace("over", "under") for line in REFERENCE]
-
-
-def run(*words: str | Path) -> Result:
-    return CliRunner().invoke(APP, [str(word) for word in words], catch_exceptions=False)
-
-
-def refusal(*words: str | Path) -> str:
-    """The one line of an error that the user can cure."""
-    with pytest.raises(MTError) as error:
-        run(*words)
-    assert "\n" not in str(error.value)
-    return str(error.value)
-
-
-def write(path: Path, lines: list[str]) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8", newline="\n")
-    return path
 
 
 @pytest.fixture(autouse=True)
@@ -177,10 +157,8 @@ def test_what_makes_no_sense_is_refused(words: str, said: str) -> None:
 
 def test_files_without_lines_are_refused() -> None:
     write(Path("empty.en"), [])
-    assert (
-        refusal("--ref", "empty.en", "--hyp", "a=empty.en", "--hyp", "b=empty.en")
-        == "empty.en: has no lines, so that there is nothing to compare"
-    )
+    said = refusal("--ref", "empty.en", "--hyp", "a=empty.en", "--hyp", "b=empty.en")
+    assert said == "empty.en: has no lines, so that there is nothing to score"
 
 
 def test_one_line_is_compared_and_what_is_in_it_does_nothing_to_the_terminal() -> None:

@@ -11,36 +11,17 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
-import typer
-from typer.testing import CliRunner, Result
 
 from mt.cli.eval_command import eval_
 from mt.config.schema import Config
-from mt.errors import MTError
 from mt.evaluate.metrics import score
+from tests.commands import Command, write
 
-APP = typer.Typer()
-APP.command("eval", context_settings={"allow_extra_args": True})(eval_)
+COMMAND = Command("eval", eval_)
+run, refusal = COMMAND.run, COMMAND.refusal
 
 REFERENCE = ["The small fox runs over the hill.", "Two birds sing in the old tree.", "She set the cup on a table."]
 OUTPUT = ["The small fox runs over the hill.", "Two birds sang in the old tree.", "She puts the cup on the table."]
-
-
-def run(*words: str | Path, stdin: str | None = None) -> Result:
-    return CliRunner().invoke(APP, [str(word) for word in words], input=stdin, catch_exceptions=False)
-
-
-def refusal(*words: str | Path) -> str:
-    """The one line of an error that the user can cure."""
-    with pytest.raises(MTError) as error:
-        run(*words)
-    assert "\n" not in str(error.value)
-    return str(error.value)
-
-
-def write(path: Path, lines: list[str]) -> Path:
-    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8", newline="\n")
-    return path
 
 
 @pytest.fixture
@@ -296,3 +277,8 @@ def test_one_line_is_a_line(files: SimpleNamespace) -> None:
 def test_a_pipe_is_not_read_twice(files: SimpleNamespace) -> None:
     assert "more than once" in refusal("--hyp", "-", "--ref", "-")
     assert "more than once" in refusal("--hyp", "-", "--ref", files.ref, "--ref", "-")
+
+
+def test_files_without_lines_are_named(tmp_path: Path) -> None:
+    hyp, ref = (write(tmp_path / name, []) for name in ("out.de", "ref.de"))
+    assert refusal("--hyp", hyp, "--ref", ref) == f"{hyp}: has no lines, so that there is nothing to score"

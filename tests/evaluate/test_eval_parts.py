@@ -9,17 +9,15 @@ import sys
 from pathlib import Path
 
 import pytest
-import typer
-from typer.testing import CliRunner, Result
 
 from mt.cli.eval_command import eval_
-from mt.errors import MTError
 from mt.evaluate.metrics import score
 from tests.comet import Judge, pretend_comet
+from tests.commands import Command, write
 from tests.page.reading import Tags
 
-APP = typer.Typer()
-APP.command("eval", context_settings={"allow_extra_args": True})(eval_)
+COMMAND = Command("eval", eval_)
+run, refusal = COMMAND.run, COMMAND.refusal
 SOURCE = ["Ein kleiner Fuchs läuft.", "Zwei Vögel singen im Baum.", "Sie stellt die Tasse hin.", "Der Fluss fließt.", "Er lacht laut."]
 REFERENCE = [
     "A small fox runs away.",
@@ -30,22 +28,6 @@ REFERENCE = [
 ]
 OUTPUT = ["A little fox runs away.", "Two birds sing in the tree.", "She sets the cup down.", "The river flows.", "He laughs <b>loud</b>."]
 LABELS = ["news", "talk", "news", "talk", "web"]
-
-
-def run(*words: str | Path) -> Result:
-    return CliRunner().invoke(APP, [str(word) for word in words], catch_exceptions=False)
-
-
-def refusal(*words: str | Path) -> str:
-    with pytest.raises(MTError) as error:
-        run(*words)
-    assert "\n" not in str(error.value)
-    return str(error.value)
-
-
-def write(path: Path, lines: list[str]) -> Path:
-    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8", newline="\n")
-    return path
 
 
 @pytest.fixture(autouse=True)
