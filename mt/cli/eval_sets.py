@@ -61,7 +61,10 @@ def read_set(one: EvalSet, hyp: Path | None, *, max_lines: int | None, groups: s
 
 
 def read_parallel(paths: Sequence[Path], *, max_lines: int | None = None) -> list[list[str]]:
-    """The lines of files of which line n of one answers line n of the others; raises DataError, with names, when they differ in length or are empty."""
+    """The lines of files of which line n of one answers line n of the others.
+
+    Raises DataError, with names, when they differ in length or are empty.
+    """
     if list(paths).count(DASH) > 1:
         raise MTError("-: is given more than once, but a pipe can be read only once; give files")
     first, *others = (lines_of(path) for path in paths)
