@@ -132,7 +132,7 @@ def _instead(args: Sequence[str], options: dict[str, Any]) -> str | None:
 
 def _export(ctx: Any, args: Sequence[str]) -> str | None:
     """What to write instead of `mt export` without the program that the model is for, or with run and folder as options."""
-    _, command, program, *_ = [*ctx.command_path.split(), "", ""]
+    command, program = [*str(ctx.command_path).split(), "", ""][1:3]
     given = dict(_option(word, after) for word, after in pairwise([*args, ""]))
     if command != "export" or (program and not {"--model", "--run", "--output", "--format"} & given.keys()):
         return None
