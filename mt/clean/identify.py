@@ -47,7 +47,7 @@ class Identifier:
     def __init__(self, *languages: str) -> None:
         """`languages` are the codes of the corpus. Raises ConfigError if the library is not installed."""
         known = frozenset(_library().labels)
-        codes = {language: _code(language) for language in languages}
+        codes = {language: short_code(language) for language in languages}
         relatives = {language: next((group for group in _RELATIVES if code in group), {code}) for language, code in codes.items()}
         self._expected = {language: frozenset(relatives[language]) & known for language, code in codes.items() if code in known}
         self._candidates = tuple(sorted(COMMON.union(*self._expected.values())))
@@ -70,7 +70,13 @@ class Identifier:
         return next(float(probability) for code, probability in ranked if code not in self._expected[language])
 
 
-def _code(language: str) -> str:
+def likeliest(text: str) -> tuple[str, float]:
+    """The language that a text is likeliest in, of all that the library knows, and how probable that is. Raises ConfigError without it."""
+    code, probability = _library().classify(text)
+    return code, float(probability)
+
+
+def short_code(language: str) -> str:
     """The library's code of a language: `de` for deu_Latn and for de-AT."""
     code = language.replace("_", "-").partition("-")[0].lower()
     return _BY_CODE.get(code, code)

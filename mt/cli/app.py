@@ -41,6 +41,7 @@ from mt.cli import (
     report_command,
     runs_command,
     score_command,
+    serve_command,
     train_command,
     translate_command,
 )
@@ -75,6 +76,7 @@ app.command("backtranslate", **POSITIONAL, short_help="Make sources for monoling
     backtranslate_command.backtranslate
 )
 app.command("distill", **POSITIONAL, short_help="Let a teacher translate what a student is trained on.")(distill_command.distill)
+app.command("serve", **POSITIONAL, short_help="Answer requests over HTTP: a page, JSON, LibreTranslate.")(serve_command.serve)
 app.command("report", **POSITIONAL, short_help="Write a run as a page: curves, samples, scores.")(report_command.report)
 app.command("runs", cls=Command, short_help="List the runs of a folder, with what tells them apart.")(runs_command.runs)
 app.add_typer(export_command.export_app, name="export")

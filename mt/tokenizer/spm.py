@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
-from typing import NamedTuple, assert_never
+from typing import Any, NamedTuple, assert_never
 
 import numpy as np
 import sentencepiece
@@ -184,6 +184,20 @@ class Tokenizer:
         known = [int(i) if 0 <= i < self.size else self.unk for i in ids if i not in self._controls]
         return self._model.decode(known).replace("\n", " ").replace("\t", " ")
 
+    def places(self, text: str) -> list[tuple[int, int]]:
+        """Where each piece of `encode` begins and ends in the text, in characters; the space before a piece is not counted.
+
+        Of several bytes that spell a character all but the last have no extent.
+        """
+        text = plain(text)
+        return _places(self._model.encode(text, return_type="proto"), text)
+
+    def decoded_places(self, ids: Sequence[int]) -> list[tuple[int, int]]:
+        """Where each id begins and ends in what `decode` makes of them; as `places`. Ids that say nothing are not allowed."""
+        assert not self._controls.intersection(ids)
+        found = self._model.decode(list(ids), return_type="proto")
+        return _places(found, found.text)
+
     def tag(self, lang: str) -> int:
         """Id of the tag that asks for a target language. Raises TokenizerError if the tokenizer was trained without it."""
         if lang not in self.tags:
@@ -194,6 +208,14 @@ class Tokenizer:
     def pieces(self, ids: Sequence[int]) -> list[str]:
         """The piece of each id, as it stands in the model: a space is U+2581."""
         return [self._model.id_to_piece(int(i)) for i in ids]
+
+
+def _places(found: Any, text: str) -> list[tuple[int, int]]:
+    """From byte offsets, as sentencepiece counts, to characters."""
+    characters = [*accumulate((byte & 0xC0 != 0x80 for byte in text.encode("utf-8")), initial=0)]
+    spans = [(characters[piece.begin], characters[piece.end]) for piece in found.pieces]
+    blank = [end - start - len(text[start:end].lstrip(" ")) for start, end in spans]
+    return [(start + spaces, end) for (start, end), spaces in zip(spans, blank, strict=True)]
 
 
 class Tokenizers(NamedTuple):

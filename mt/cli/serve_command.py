@@ -1,0 +1,124 @@
+"""`mt serve`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from mt.cli.model_options import Checkpoint, Device, Precision, WhichWeights
+from mt.cli.models import How, Models, Shares, load_models
+from mt.errors import MTError
+
+if TYPE_CHECKING:
+    from mt.translator import Translator
+
+SERVE_EXTRA = "pip install 'mt-trainer[serve]'"
+"""Installs the libraries."""
+
+
+def serve(
+    context: typer.Context,
+    model: Models,
+    host: Annotated[str, typer.Option(metavar="NAME", help="Address to listen at; 0.0.0.0 is every one of this machine.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, metavar="N", help="Port to listen at; 0: any that is free.")] = 8000,
+    checkpoint: Checkpoint = "best",
+    weights: WhichWeights = None,
+    precision: Precision = None,
+    device: Device = "auto",
+    ensemble: How = None,
+    ensemble_weights: Shares = None,
+    batch_wait: Annotated[float, typer.Option(min=0, metavar="MS", help="Milliseconds that a sentence waits for others.")] = 5.0,
+    max_batch: Annotated[int, typer.Option(min=1, metavar="N", help="Sentences that are translated at a time.")] = 64,
+    max_queue: Annotated[int, typer.Option(min=1, metavar="N", help="Requests that are translated or wait; more are refused.")] = 256,
+    max_characters: Annotated[int, typer.Option(min=1, metavar="N", help="Characters of a request.")] = 20_000,
+    max_file_bytes: Annotated[int, typer.Option(min=1, metavar="N", help="Bytes of a file.")] = 2 * 2**20,
+    max_beam: Annotated[int, typer.Option(min=1, metavar="N", help="Widest beam, and most translations of a text.")] = 20,
+    timeout: Annotated[float, typer.Option(metavar="S", help="Seconds for a request, its wait included.")] = 60.0,
+    body_timeout: Annotated[float, typer.Option(metavar="S", help="Seconds for a request to arrive.")] = 20.0,
+    drain: Annotated[float, typer.Option(min=0, metavar="S", help="Seconds for what is begun, once asked to end.")] = 30.0,
+    api_key_file: Annotated[
+        Path | None, typer.Option(readable=False, metavar="FILE", help="Keys, one a line, of which clients have to show one.")
+    ] = None,
+    api_key: Annotated[str | None, typer.Option(envvar="MT_API_KEY", hidden=True)] = None,
+    cors: Annotated[
+        list[str] | None, typer.Option(metavar="ORIGIN", help="Web site whose pages may ask, such as https://example.org; can be repeated.")
+    ] = None,
+    allowed_host: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Name by which the server may be called, besides localhost; can be repeated.")
+    ] = None,
+    log_format: Annotated[Literal["text", "json"], typer.Option(help="A line a request on stderr; never its text.")] = "text",
+) -> None:
+    """Answer requests over HTTP: a page at /, JSON at /v1/translate, and what clients of LibreTranslate ask for.
+
+    Requests that come together are translated together. SIGTERM and Ctrl-C end the server once what is begun is done (exit code 0).
+
+    Examples:
+
+    mt serve --model runs/demo
+
+    curl localhost:8000/v1/translate -H 'content-type: application/json' -d '{"text": "Good morning."}'
+    """
+    if context.args:
+        raise MTError(f"{context.args[0]}: a run goes behind its option: --model {context.args[0]}")
+    refuse_missing()
+    from mt.serve.guard import State, is_loopback
+    from mt.serve.limits import Limits
+    from mt.serve.server import keys_in, listen
+
+    limits = Limits(
+        characters=max_characters,
+        file_bytes=max_file_bytes,
+        queue=max_queue,
+        seconds=timeout,
+        body_seconds=body_timeout,
+        drain_seconds=drain,
+        beam=max_beam,
+        batch=max_batch,
+        batch_seconds=batch_wait / 1000,
+    )
+    keys = keys_in(api_key_file, api_key)
+    # Without names nobody knows by which a server for others is called; one for this machine has no others.
+    hosts = list(allowed_host or ()) if is_loopback(host) or allowed_host else None
+    with listen(host, port) as listening:  # an address that is taken is told before the model is loaded
+        translator = load_models(
+            model, how=ensemble, shares=ensemble_weights, checkpoint=checkpoint, device=device, precision=precision, weights=weights
+        )
+        state = State()
+        address = f"http://{f'[{host}]' if ':' in host else host}:{listening.getsockname()[1]}"
+        name = " + ".join(map(str, model))
+        code = _run(translator, name, listening, limits, state, log_format, address, {"keys": keys, "hosts": hosts, "origins": cors or ()})
+    if code:
+        sys.exit(code)
+
+
+def _run(
+    translator: Translator, name: str, listening: Any, limits: Any, state: Any, log_format: Any, address: str, who: dict[str, Any]
+) -> int:
+    from mt.serve.access_log import write_log
+    from mt.serve.answering import Model
+    from mt.serve.api import application
+    from mt.serve.server import serve as answer
+
+    write_log(log_format)
+    served = Model(translator, name)
+    served.warm()
+    app = application(served, limits, state=state, **who)
+    if not who["keys"] and who["hosts"] is None:
+        print("warning: anybody who reaches this address may ask; see --api-key-file", file=sys.stderr)
+
+    def ready() -> None:
+        print(f"serving {name} at {address}; Ctrl-C ends", file=sys.stderr, flush=True)
+
+    return answer(app, listening, state=state, limits=limits, ready=ready)
+
+
+def refuse_missing() -> None:
+    """Raise MTError, in one line, without the libraries of the extra."""
+    from importlib.util import find_spec
+
+    for library in "fastapi", "uvicorn", "prometheus_client", "sentencex":
+        if find_spec(library) is None:
+            raise MTError(f"mt serve needs an extra: {SERVE_EXTRA}")

@@ -1,0 +1,1 @@
+"""`mt serve`: translations over HTTP, with requests collected into batches."""

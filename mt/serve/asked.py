@@ -1,0 +1,171 @@
+"""What requests ask for: their bodies, read and checked, with one line for what is wrong."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, Literal, NoReturn, TypeVar
+from urllib.parse import parse_qsl
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from starlette.requests import ClientDisconnect, Request
+
+from mt.config.schema import MAX_LENGTH_PENALTY
+from mt.serve.limits import MOST_TERMS, MOST_TEXTS, Limits, RefusedError
+from mt.serve.sentences import without_surrogates
+
+Asked = TypeVar("Asked", bound=BaseModel)
+
+MOST_FIELDS = 2000
+"""Of a form."""
+CLIENT_GONE = 499
+"""What is noted where there is nobody to answer to, as nginx does."""
+
+
+class Body(BaseModel):
+    """Of a request; keys that it does not have are refused."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class TranslateAsked(Body):
+    """What POST /v1/translate takes."""
+
+    text: str | list[str] = Field(description="One text or several, of any number of paragraphs and sentences.")
+    target: str | None = Field(None, description="Target language, for a model that has several.")
+    source: str | None = Field(None, description="Source language; only checked.")
+    n_best: int = Field(1, ge=1, description="Translations of each text, where it is one sentence.")
+    beam: int | None = Field(None, ge=1, description="Beam width; 1 is greedy. Left out: the run's.")
+    length_penalty: float | None = Field(None, ge=0, le=MAX_LENGTH_PENALTY, description="Larger favours longer translations.")
+    format: Literal["text", "html"] = Field("text", description="html: tags are kept, the text between them is translated.")
+    glossary: list[tuple[str, str]] | None = Field(None, max_length=MOST_TERMS, description="Terms, and how they are to be translated.")
+    prefix: str | None = Field(None, description="How the translation begins, of a text of one sentence.")
+    details: bool = Field(False, description="Sentences with pieces, probabilities and alignment.")
+
+
+class AlternativesAsked(Body):
+    """What POST /v1/alternatives takes."""
+
+    text: str = Field(description="A sentence of the source.")
+    prefix: str = Field("", description="The translation before the word in question.")
+    n: int = Field(5, ge=1, description="How many.")
+    target: str | None = Field(None, description="Target language, for a model that has several.")
+    glossary: list[tuple[str, str]] | None = Field(None, max_length=MOST_TERMS, description="Terms, and how they are to be translated.")
+
+
+class LibreAsked(BaseModel):
+    """What LibreTranslate's POST /translate takes; keys that it does not have are ignored, as there."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    q: str | list[str] = Field(description="One text or several.")
+    source: str = Field("auto", description="Source language, or auto.")
+    target: str = Field(description="Target language.")
+    format: Literal["text", "html"] = Field("text", description="html: tags are kept.")
+    alternatives: int = Field(0, ge=0, description="So many more translations of each text.")
+    api_key: str | None = Field(None, description="Where the server needs one.")
+
+
+class DetectAsked(BaseModel):
+    """What LibreTranslate's POST /detect takes."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    q: str = Field(description="A text.")
+    api_key: str | None = Field(None, description="Where the server needs one.")
+
+
+async def body_of(request: Request) -> bytes:
+    """All of a request's body. Raises RefusedError where the client went away before it was there."""
+    try:
+        return await request.body()
+    except ClientDisconnect:
+        raise RefusedError(CLIENT_GONE, "the client went away") from None
+
+
+async def asked(request: Request, kind: type[Asked], *, form: bool = False) -> Asked:
+    """The body of a request, checked. Raises RefusedError for one that is not JSON (400, 415) or does not have what is needed (422).
+
+    Where a `form` is allowed, so are its fields. A page of another site can send no JSON without asking first, hence the 415.
+    """
+    given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    body = await body_of(request)
+    if form and given == "application/x-www-form-urlencoded":
+        return checked(kind, fields(body))
+    if given and given != "application/json" and not given.endswith("+json"):
+        raise RefusedError(415, f"content-type {given[:60]}: send application/json")
+    return checked(kind, parsed(body))
+
+
+def parsed(body: bytes) -> Any:
+    """JSON, all its texts such as UTF-8 can hold. Raises RefusedError (400) for what is none."""
+
+    def refuse(constant: str) -> NoReturn:
+        raise ValueError(f"{constant} is no number of JSON")
+
+    try:
+        return cleaned(json.loads(body.decode("utf-8-sig"), parse_constant=refuse))
+    except UnicodeDecodeError as error:
+        raise RefusedError(400, f"the body is not UTF-8 (byte {error.start}): send JSON in UTF-8") from None
+    except RecursionError:
+        raise RefusedError(400, "the body is nested too deeply: send flat JSON") from None
+    except ValueError as error:
+        reason = error.msg + f" at character {error.pos}" if isinstance(error, json.JSONDecodeError) else "a number in it cannot be read"
+        raise RefusedError(400, f'the body is not JSON ({reason}): send an object such as {{"text": "Hello."}}') from None
+
+
+def cleaned(value: Any) -> Any:
+    """The same, without halves of surrogate pairs."""
+    match value:
+        case str():
+            return without_surrogates(value)
+        case list():
+            return [cleaned(one) for one in value]
+        case dict():
+            return {without_surrogates(key): cleaned(one) for key, one in value.items()}
+        case _:
+            return value
+
+
+def fields(body: bytes) -> dict[str, str | list[str]]:
+    """The fields of a form; one that is there several times is a list."""
+    try:
+        pairs = parse_qsl(body.decode("ascii"), keep_blank_values=True, max_num_fields=MOST_FIELDS, errors="replace")
+    except ValueError:
+        raise RefusedError(400, "the body is no form: send application/json") from None
+    found: dict[str, list[str]] = {}
+    for name, value in pairs:
+        found.setdefault(name, []).append(value)
+    return {name: values if len(values) > 1 else values[0] for name, values in found.items()}
+
+
+def checked(kind: type[Asked], value: Any) -> Asked:
+    """What was asked for. Raises RefusedError (422), in one line, for the first thing that is wrong with it."""
+    if not isinstance(value, dict):
+        raise RefusedError(
+            422, f"the body is a JSON {type(value).__name__}: send an object such as {{{next(iter(kind.model_fields))!r}: …}}"
+        )
+    try:
+        return kind.model_validate(value)
+    except ValidationError as error:
+        raise RefusedError(422, wrong(error, kind)) from None
+
+
+def wrong(error: ValidationError, kind: type[BaseModel]) -> str:
+    """The first problem, without the values, which may be text."""
+    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    where = str(first["loc"][0])[:60] if first["loc"] else "the body"
+    if first["type"] == "extra_forbidden":
+        return f"{where!r}: unknown key; there are {', '.join(kind.model_fields)}"
+    if first["type"] == "missing":
+        return f"{where}: is missing; it is {kind.model_fields[where].description}"
+    return f"{where}: {first['msg'][0].lower()}{first['msg'][1:]}"
+
+
+def refuse_too_much(texts: Sequence[str], limits: Limits) -> None:
+    """Raise RefusedError (413) for more text than the server takes at a time."""
+    if len(texts) > MOST_TEXTS:
+        raise RefusedError(413, f"{len(texts)} texts: send {MOST_TEXTS} at a time at most")
+    characters = sum(map(len, texts))
+    if characters > limits.characters:
+        raise RefusedError(413, f"{characters} characters: send {limits.characters} at a time at most")

@@ -1,0 +1,83 @@
+"""Routes that clients of LibreTranslate know."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.responses import JSONResponse, Response
+
+from mt.clean import identify
+from mt.serve.access_log import Note
+from mt.serve.asked import DetectAsked, LibreAsked, asked, refuse_too_much
+from mt.serve.guard import NOTED, Keys
+from mt.serve.language_names import named
+from mt.serve.limits import Limits, RefusedError
+from mt.serve.texts import Service
+
+
+def add(
+    app: FastAPI, service: Service, limits: Limits, keys: Keys, unless_gone: Callable[[Request, Awaitable[Any]], Awaitable[Any]]
+) -> None:
+    """Give an application these routes."""
+    model = service.model
+    form: dict[str, Any] = {"requestBody": {"required": True, "content": {}}}
+    for kind in ("application/json", "application/x-www-form-urlencoded"):
+        form["requestBody"]["content"][kind] = {"schema": LibreAsked.model_json_schema()}
+
+    @app.post("/translate", summary="As LibreTranslate's.", openapi_extra=form)
+    async def translate(request: Request) -> Response:
+        wanted = await asked(request, LibreAsked, form=True)
+        keys.check(request, wanted.api_key)
+        texts = [wanted.q] if isinstance(wanted.q, str) else wanted.q
+        refuse_too_much(texts, limits)
+        target = model.target(wanted.target)
+        model.refuse_source(wanted.source)
+        ask = model.ask(target=target, n_best=wanted.alternatives + 1, limits=limits)
+        note = request.scope.get(NOTED) or Note("-", "-", "POST")
+        work = service.texts(texts, ask, note, target=target, form=wanted.format, source=wanted.source)
+        found = await unless_gone(request, work)
+        one = isinstance(wanted.q, str)
+        content: dict[str, Any] = {"translatedText": found[0].text if one else [text.text for text in found]}
+        if wanted.alternatives:
+            more = [[text for text in own.ranked(wanted.alternatives + 1) if text != own.text] for own in found]
+            content["alternatives"] = more[0] if one else more
+        if wanted.source == "auto" and model.source:
+            detected = {"confidence": 100.0, "language": model.source.code}  # the only one there is
+            content["detectedLanguage"] = detected if one else [detected] * len(texts)
+        return JSONResponse(content)
+
+    @app.get("/languages", summary="As LibreTranslate's.")
+    async def languages() -> Response:
+        known = dict.fromkeys((*model.sources, *model.targets))
+        to = {code: [other for other in model.targets if other != code] if code in model.sources else [] for code in known}
+        return JSONResponse([{"code": code, "name": named(code), "targets": to[code]} for code in known])
+
+    @app.get("/frontend/settings", summary="As LibreTranslate's.")
+    async def settings() -> Response:
+        source, target = (codes[0] if codes else "" for codes in (model.sources, model.targets))
+        return JSONResponse(
+            {
+                "apiKeys": bool(keys),
+                "charLimit": limits.characters,
+                "frontendTimeout": 500,
+                "keyRequired": bool(keys),
+                "language": {
+                    "source": {"code": source, "name": named(source) if source else ""},
+                    "target": {"code": target, "name": named(target) if target else ""},
+                },
+                "suggestions": False,
+                "supportedFilesFormat": [],
+            }
+        )
+
+    @app.post("/detect", summary="As LibreTranslate's.")
+    async def detect(request: Request) -> Response:
+        wanted = await asked(request, DetectAsked, form=True)
+        keys.check(request, wanted.api_key)
+        refuse_too_much([wanted.q], limits)
+        if not identify.installed():
+            raise RefusedError(501, f"languages are told apart by an extra: {identify.LANGUAGES_EXTRA}")
+        code, confidence = identify.likeliest(wanted.q)
+        return JSONResponse([{"confidence": round(100 * confidence, 1), "language": code}])

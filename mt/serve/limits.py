@@ -1,0 +1,77 @@
+"""What a server takes on, and what it says to whoever asks for more."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from mt.errors import MTError
+
+BYTES_OF_CHARACTER = 12
+"""Of a character in JSON at most: two escapes such as \\ud83d."""
+BESIDE_TEXT = 256 * 1024
+"""Bytes of a request for all that is no text: its options, its glossary."""
+MOST_TEXTS = 1024
+"""Of a request."""
+MOST_TERMS = 1000
+"""Of the glossary of a request."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a server takes on. Raises MTError for limits that make no sense."""
+
+    characters: int = 20_000
+    """Of all texts of a request."""
+    file_bytes: int = 2 * 2**20
+    """Of a file to be translated."""
+    queue: int = 256
+    """Requests that are translated or wait for it."""
+    seconds: float = 60.0
+    """For a request, once it is read."""
+    file_seconds: float = 1800.0
+    """For a file."""
+    body_seconds: float = 20.0
+    """For a request to arrive, a file included."""
+    header_seconds: float = 10.0
+    """For the head of a request to arrive."""
+    drain_seconds: float = 30.0
+    """For what is begun, after the server was asked to end."""
+    beam: int = 20
+    """Widest beam, and most translations of a text."""
+    batch: int = 64
+    """Sentences that are translated at a time."""
+    batch_seconds: float = 0.005
+    """How long a sentence waits for others."""
+    connections: int = 1000
+    """Open at a time; what comes then is closed at once."""
+    files: int = 2
+    """That are translated at a time."""
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if not (value > 0 or (name in ("batch_seconds", "drain_seconds") and value == 0)):
+                raise MTError(f"{name.replace('_', '-')} {value:g}: give a number above 0")
+
+    @property
+    def body_bytes(self) -> int:
+        """Of a request with texts."""
+        return self.characters * BYTES_OF_CHARACTER + BESIDE_TEXT
+
+
+class RefusedError(Exception):
+    """An answer other than 200: a status and a line that says what to do."""
+
+    def __init__(self, status: int, message: str, *, retry_after: int | None = None, close: bool = False, www: str | None = None) -> None:
+        super().__init__(message)
+        self.status, self.message = status, message
+        self.headers = {
+            **({"Retry-After": str(retry_after)} if retry_after is not None else {}),
+            **({"Connection": "close"} if close else {}),
+            **({"WWW-Authenticate": www} if www else {}),
+        }
+
+    @property
+    def content(self) -> dict[str, Any]:
+        """The body of the answer."""
+        return {"error": self.message}

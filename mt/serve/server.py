@@ -1,0 +1,177 @@
+"""uvicorn, with what it lacks: time limits for the heads of requests, an end that finishes what is begun, and its exit code."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from mt.errors import MTError
+from mt.serve.access_log import log
+from mt.serve.guard import App, State
+from mt.serve.limits import Limits
+
+HEAD_BYTES = 16 * 1024
+"""Of a request."""
+LAST_SECONDS = 5
+"""For connections to close, once what was begun is done."""
+
+
+class Connection(H11Protocol):
+    """A connection that closes itself where a head does not come, and at once where there are too many."""
+
+    limits: Limits
+    waiting: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Wait for the head of its first request."""
+        super().connection_made(transport)
+        if len(self.connections) > self.limits.connections:
+            transport.abort()
+        else:
+            self.wait()
+
+    def wait(self) -> None:
+        """For a head."""
+        self.waiting = self.loop.call_later(self.limits.header_seconds, self.give_up)
+
+    def wait_no_longer(self) -> None:
+        """It is there, or not awaited any more."""
+        if self.waiting:
+            self.waiting.cancel()
+            self.waiting = None
+
+    @property
+    def busy(self) -> bool:
+        """Whether a request is being answered."""
+        return self.cycle is not None and not self.cycle.response_complete
+
+    def give_up(self) -> None:
+        """Close."""
+        if not self.busy and not self.transport.is_closing():
+            self.transport.close()
+
+    def data_received(self, data: bytes) -> None:
+        """A head is there, or begun, or still to come."""
+        super().data_received(data)
+        if self.busy:
+            self.wait_no_longer()
+        elif self.waiting is None and not self.transport.is_closing():
+            self.wait()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """There is nothing to wait for."""
+        self.wait_no_longer()
+        super().connection_lost(exc)
+
+
+def protocol(of: Limits) -> type[Connection]:
+    """Connections with such limits."""
+
+    class Limited(Connection):
+        limits = of
+
+    return Limited
+
+
+class Server(uvicorn.Server):
+    """Ends in two steps: it takes no new requests and finishes those it has, then it goes; asked a second time it goes at once."""
+
+    def __init__(self, config: uvicorn.Config, *, state: State, limits: Limits, ready: Callable[[], object]) -> None:
+        super().__init__(config)
+        self.state, self.limits, self.ready = state, limits, ready
+        self.asked: int | None = None
+        """The signal that asked it to end."""
+        self.code = 0
+        """The exit code: 0 if all that was begun was finished."""
+        self._until = 0.0
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """A signal came."""
+        del frame
+        if self.asked is None:
+            self.asked, self.state.draining = sig, True
+            self._until = time.monotonic() + self.limits.drain_seconds
+        else:
+            self.code, self.force_exit, self.should_exit = 128 + sig, True, True
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to listen, and say so."""
+        await super().startup(sockets)
+        if self.started:
+            self.ready()
+
+    async def on_tick(self, counter: int) -> bool:
+        """Ten times a second."""
+        if self.asked is not None and not self.should_exit:
+            if not self.state.active:
+                self.should_exit = True
+            elif time.monotonic() > self._until:
+                log.warning("%d requests were not done in time", self.state.active)
+                self.code, self.force_exit, self.should_exit = 128 + self.asked, True, True
+        return await super().on_tick(counter)
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """As uvicorn does, but that nothing is raised at the end: the exit code says it."""
+        with super().capture_signals():
+            yield
+            self._captured_signals.clear()
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket. Raises MTError where the address cannot be had."""
+    try:
+        family, kind, number, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+        found = socket.socket(family, kind, number)
+        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        found.bind(address)
+    except (OSError, OverflowError, UnicodeError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise MTError(f"--host {host} --port {port}: cannot listen there ({reason.lower()}); choose another --port, or --host") from None
+    return found
+
+
+def configured(app: App, limits: Limits) -> uvicorn.Config:
+    """How uvicorn is run."""
+    settings: dict[str, Any] = {"log_config": None, "access_log": False, "server_header": False, "proxy_headers": False, "ws": "none"}
+    return uvicorn.Config(
+        app,
+        http=protocol(limits),
+        loop="asyncio",
+        lifespan="on",
+        h11_max_incomplete_event_size=HEAD_BYTES,
+        timeout_graceful_shutdown=LAST_SECONDS,
+        **settings,
+    )
+
+
+def serve(app: App, listening: socket.socket, *, state: State, limits: Limits, ready: Callable[[], object]) -> int:
+    """Answer requests until a signal comes; the exit code."""
+    server = Server(configured(app, limits), state=state, limits=limits, ready=ready)
+    server.run([listening])
+    return server.code
+
+
+def keys_in(path: Path | None, given: str | None) -> list[str]:
+    """The keys in a file, one a line (# begins a comment), and the one given. Raises MTError for a file without any."""
+    keys = [given.strip()] if given and given.strip() else []
+    if path:
+        try:
+            lines = [line.strip() for line in path.read_text(encoding="utf-8").splitlines()]
+        except (OSError, UnicodeDecodeError) as error:
+            reason = getattr(error, "strerror", None) or "is not UTF-8"
+            raise MTError(f"--api-key-file {path}: cannot be read ({reason.lower()})") from None
+        found = [line for line in lines if line and not line.startswith("#")]
+        if not found:
+            raise MTError(f"--api-key-file {path}: has no key; write one a line")
+        keys += found
+    return keys
