@@ -15,6 +15,11 @@ checkpoints/names.json         which of these is `best`, which `last`
 reports/                       test.json, the scores of the test sets; index.html, the run for a reader
 lock                           held, and with its number in it, by the process that trains
 replaced.partial/              what --overwrite replaces, until the new run is prepared
+
+A run that was exported for another program is another folder, which holds what that program reads, the tokenizer files, and
+
+mt.json                        the program, the format, where it is from, how it is asked, and what its proof showed
+mt.yaml                        the settings of the run, as far as translations depend on them
 """
 
 from __future__ import annotations
@@ -162,6 +167,8 @@ class RunDir:
         if path.parent.name == self.checkpoints.name and path.is_dir():
             number = path.name.removeprefix("step-").lstrip("0") or path.name
             return f"is a checkpoint of {self.path.parent.parent}; give that run, and --checkpoint {number} to translate with this one"
+        if ExportDir(path).is_there():
+            return "is a run as it was exported for another program, which cannot do this; give the run that it was made from"
         if path.suffix in (".yaml", ".yml") and path.is_file():
             return f"is a config; give the directory of its run, such as runs/{path.stem}"
         return f"not a run (it has no {self.config.name}); give the directory that `mt train` wrote"
@@ -263,3 +270,36 @@ class RunDir:
                 if os.path.samestat(os.fstat(file.fileno()), os.stat(self.lock_file)):
                     return file
             file.close()  # its owner removed it in this moment
+
+
+EXPORT_FORMAT = 2
+"""Version of an exported folder; a reader refuses another one. (1 had no settings beside it.)"""
+
+
+class ExportDir:
+    """The paths of a run that was exported for another program."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self.facts_file = self.path / "mt.json"
+        self.config = self.path / "mt.yaml"
+        self.weights = self.path / "model.bin"
+
+    def is_there(self) -> bool:
+        """Whether an export is here."""
+        return self.facts_file.is_file()
+
+    def entries(self) -> list[Path]:
+        """Every file of it."""
+        return sorted(self.path.iterdir())
+
+    def facts(self, *, program: str) -> dict[str, Any]:
+        """What mt.json says. Raises RunError if it is not for this program, or of a format that this version does not know."""
+        facts = read_object(self.facts_file, cure="export the run again")
+        if facts.get("format") != EXPORT_FORMAT:
+            raise RunError(
+                f"{self.path}: exported in format {facts.get('format', 1)}, this mt reads format {EXPORT_FORMAT}; export it again"
+            )
+        if facts.get("program") != program:
+            raise RunError(f"{self.path}: was exported for {facts.get('program')}, with which mt cannot translate; give the run it is from")
+        return facts

@@ -16,7 +16,8 @@ from mt.config.schema import MAX_BATCH_TOKENS, Config, Langs
 from mt.constraints.control import NO_CONTROL, Control, Wish, Wishes
 from mt.constraints.spelling import Speller
 from mt.decode.abreast import abreast, workers_on
-from mt.decode.engine import Beam, Engine, Sampling
+from mt.decode.ct2_engine import PROGRAM, Ct2Engine
+from mt.decode.engine import PRECISIONS, Beam, Engine, Sampling, SearchEngine
 from mt.decode.job import Job, Target
 from mt.decode.mbr import choice
 from mt.decode.parts import Part, batches_of, spaced, split
@@ -29,7 +30,7 @@ from mt.formats.pairs import one_line
 from mt.model.device import Precision, choose_device, fastest
 from mt.model.packed import pack
 from mt.model.transformer import Transformer
-from mt.rundir import RunDir
+from mt.rundir import ExportDir, RunDir
 from mt.search.ensemble import Mix
 from mt.search.step import Hypothesis
 from mt.tokenizer.spm import Tokenizer, Tokenizers
@@ -40,15 +41,13 @@ WINDOW = 4096
 WIDE = 10
 """With a wider beam, or more samples, batches are smaller: what takes memory are the rows of the decoder."""
 
-PRECISIONS: dict[Precision, torch.dtype] = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
-
 
 class Translator:
     """A model with everything needed around it."""
 
     def __init__(
         self,
-        model: Transformer,
+        model: Transformer | SearchEngine,
         tokenizers: Tokenizers,
         *,
         config: Config,
@@ -56,8 +55,12 @@ class Translator:
         others: Sequence[Transformer] = (),
         mix: Mix | None = None,
     ) -> None:
-        self.model, self.tokenizers, self.config = model, tokenizers, config
-        self.engine = Engine(model, tokenizers, device=device, others=others, mix=mix)
+        self.tokenizers, self.config = tokenizers, config
+        self.engine: SearchEngine
+        if isinstance(model, Transformer):
+            self.engine = Engine(model, tokenizers, device=device, others=others, mix=mix)
+        else:
+            self.engine = model
 
     @classmethod
     def load(
@@ -69,13 +72,20 @@ class Translator:
         precision: str | None = None,
         weights: Weights | None = None,
     ) -> Translator:
-        """Read a run directory. Raises MTError for what is missing, broken or does not fit.
+        """Read a run directory, or one that `mt export ct2` wrote. Raises MTError for what is missing, broken or does not fit.
 
         `checkpoint` is best, last, average or a number of updates; `precision` fp32, bf16, fp16 or auto, if left out the
-        run's; `weights` raw or ema, if left out the moving average where there is one.
+        run's; `weights` raw or ema, if left out the moving average where there is one. An export has one checkpoint, in its own numbers.
         """
         if precision not in (None, "auto", *PRECISIONS):
             raise RunError(f"precision {precision}: choose auto, {', '.join(PRECISIONS)}")
+        if (exported := ExportDir(run)).is_there():
+            for name, value in ("checkpoint", None if checkpoint == "best" else checkpoint), ("weights", weights):
+                if value:
+                    raise RunError(
+                        f"--{name} {value}: {run} is an export, of one checkpoint; leave it out, or give the run it was made from"
+                    )
+            return cls.exported(exported, device=device, precision=precision)
         rundir = RunDir(run)
         path = rundir.find(checkpoint)
         config = load(rundir.config).config
@@ -91,11 +101,23 @@ class Translator:
         return cls(pack(model.to(where).narrowed(numbers).eval()), tokenizers, config=config, device=where)
 
     @classmethod
+    def exported(cls, folder: ExportDir, *, device: str = "auto", precision: str | None = None) -> Translator:
+        """Read what `mt export ct2` wrote."""
+        facts = folder.facts(program=PROGRAM)
+        config = load(folder.config).config
+        tokenizers = load_tokenizers(RunDir(folder.path), joint=config.tokenizer.joint)
+        check_fingerprints(facts, tokenizers, source=folder.path)
+        engine = Ct2Engine(folder.path, tokenizers, device=device, precision=precision)
+        return cls(engine, tokenizers, config=config, device=engine.device)
+
+    @classmethod
     def ensemble(cls, runs: Sequence[str | Path], checkpoint: str = "best", *, mix: Mix | None = None, **named: Any) -> Translator:
         """Several runs as one model, with the settings of the first; `named` is what `load` takes.
 
         They may differ in all but their vocabulary. Raises RunError where they do not have the same.
         """
+        if found := next((run for run in runs if ExportDir(run).is_there()), None):
+            raise RunError(f"{found}: is an export, and only runs make an ensemble (several --model); give the run it was made from")
         first, *rest = [cls.load(run, checkpoint, **named) for run in runs]
         for run, other in zip(runs[1:], rest, strict=True):
             if [one.fingerprint for one in other.tokenizers] != [one.fingerprint for one in first.tokenizers]:
@@ -104,10 +126,14 @@ class Translator:
         return cls(first.model, first.tokenizers, config=first.config, device=first.engine.device, others=others, mix=mix)
 
     @property
-    def precision(self) -> Precision:
-        """What the matrices are in."""
-        dtype = self.model.output.weight.dtype
-        return next(name for name, numbers in PRECISIONS.items() if numbers == dtype)
+    def model(self) -> Transformer:
+        """The model, of several the first. Raises DecodeError for an export, which torch cannot compute with."""
+        return self.engine.models[0]
+
+    @property
+    def precision(self) -> str:
+        """What is computed in, as the engine calls it: fp32, bf16 or fp16, or a type of CTranslate2."""
+        return self.engine.precision
 
     @property
     def langs(self) -> Langs | None:
@@ -215,6 +241,7 @@ class Translator:
             Job(search, Speller(one, self.tokenizers, spaced=spaced(target.lang)), choose, target, budget, seed, align, alternatives)
             for one in (control, control.second())
         )
+        self.engine.refuse(first, prefixes=prefixes is not None, required=required is not None)
         wishes = Wishes(prefixes, required)
         for chunk in windows(lines, window, paused):
             given = chunk, wishes.of(chunk), range(first_line, first_line + len(chunk))

@@ -22,12 +22,11 @@ from mt.cli.model_options import (
     TopP,
     WhichWeights,
 )
-from mt.cli.models import ready, warned
+from mt.cli.models import entries, ready, warned
 from mt.cli.streams import refuse_same
 from mt.cli.synthesis_options import MaxRatio, MaxRepeats, Output, refuse_limits, say
 from mt.cli.translate_command import refuse_contradictions
 from mt.errors import MTError
-from mt.rundir import RunDir
 
 
 def backtranslate(
@@ -71,7 +70,7 @@ def backtranslate(
     sampling = {"--temperature": temperature, "--top-k": top_k, "--top-p": top_p, "--seed": seed}
     refuse_contradictions(beam=beam, greedy=False, sample=sample, sampling=sampling)
     refuse_limits(max_ratio=max_ratio, max_repeats=max_repeats)
-    refuse_same(output_file, input_file, *RunDir(model).entries())
+    refuse_same(output_file, input_file, *entries([model]))
     from mt.decode.engine import Beam, Sampling
     from mt.synthesize.produce import Job, load_model, produce
     from mt.synthesize.unfinished import refuse_place

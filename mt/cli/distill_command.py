@@ -9,11 +9,10 @@ import typer
 
 from mt.clean.flags import MAX_RATIO, MAX_REPEATS
 from mt.cli.model_options import BatchTokens, BeamWidth, Checkpoint, Device, Precision, To, WhichWeights
-from mt.cli.models import ready, warned
+from mt.cli.models import entries, ready, warned
 from mt.cli.streams import refuse_same
 from mt.cli.synthesis_options import MaxRatio, MaxRepeats, Output, refuse_limits, say
 from mt.errors import MTError
-from mt.rundir import RunDir
 
 
 def distill(
@@ -55,7 +54,7 @@ def distill(
     if not tgt and (alone := [name for name, value in given.items() if value]):
         raise MTError(f"{alone[0]} goes with --tgt, by which one of several translations is chosen: add it")
     refuse_limits(max_ratio=max_ratio, max_repeats=max_repeats)
-    refuse_same(output_file, src, *([tgt] if tgt else []), *RunDir(model).entries())
+    refuse_same(output_file, src, *([tgt] if tgt else []), *entries([model]))
     from mt.decode.engine import Beam
     from mt.synthesize.produce import Job, load_model, produce
     from mt.synthesize.unfinished import refuse_place

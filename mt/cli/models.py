@@ -10,7 +10,7 @@ import typer
 
 from mt.cli.remarks import warn
 from mt.errors import MTError
-from mt.rundir import RunDir
+from mt.rundir import ExportDir, RunDir
 
 if TYPE_CHECKING:
     from mt.translator import Translator
@@ -66,5 +66,6 @@ def warned(translator: Translator) -> Translator:
 
 
 def entries(models: Sequence[Path]) -> list[Path]:
-    """Everything in the run directories, which nothing may be written over."""
-    return [path for model in models for path in RunDir(model).entries()]
+    """Everything in the run directories, and in exports, which nothing may be written over."""
+    found = [ExportDir(model) if ExportDir(model).is_there() else RunDir(model) for model in models]
+    return [path for one in found for path in one.entries()]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 from torch import Tensor
@@ -23,6 +23,7 @@ from mt.forced.attended import attended
 from mt.forced.coverage import reranked
 from mt.forced.given import enough_memory
 from mt.model.cache import DecoderCache
+from mt.model.device import Precision
 from mt.model.transformer import Transformer
 from mt.search.beam import beam_search, hypotheses_wanted
 from mt.search.ensemble import Ensemble, Mix
@@ -30,6 +31,9 @@ from mt.search.greedy import greedy_search
 from mt.search.sample import refuse_settings, sample_search, several
 from mt.search.step import Hypothesis, Step, Suppress
 from mt.tokenizer.spm import Tokenizers
+
+if TYPE_CHECKING:
+    from mt.decode.job import Job
 
 
 @dataclass(frozen=True)
@@ -136,8 +140,58 @@ class ModelStep(Step[DecoderCache]):
         return state.reorder(rows_R)
 
 
-class Engine:
-    """Searches with one model, or the mean of several; padding, bos, unknown and tags are never generated."""
+class SearchEngine(Protocol):
+    """What runs a model, as a translator sees it: ids in, hypotheses out. Padding, bos, unknown and tags are never generated."""
+
+    tokenizers: Tokenizers
+    device: torch.device
+    mix: Mix
+
+    @property
+    def precision(self) -> str:
+        """The numbers it computes in."""
+        ...
+
+    @property
+    def models(self) -> Sequence[Transformer]:
+        """What it searches with. Raises DecodeError where this is nothing that torch computes with."""
+        ...
+
+    def refuse(self, job: Job, *, prefixes: bool = False, required: bool = False) -> None:
+        """Raise DecodeError, naming the option, for what it cannot do; the flags: whether lines have a prefix, or something to say."""
+        ...
+
+    def search(
+        self,
+        sources: Sequence[Sequence[int]],
+        settings: Beam | Sampling,
+        *,
+        limits: Sequence[int],
+        seeds: Sequence[int] = (),
+        orders: Orders = NO_ORDERS,
+    ) -> list[list[Hypothesis]]:
+        """For each source (tag if there is one, pieces, no EOS) its hypotheses, best first; samples in the order they were drawn."""
+        ...
+
+    def alternatives(
+        self,
+        sources: Sequence[Sequence[int]],
+        settings: Beam | Sampling,
+        most: Sequence[int],
+        *,
+        limits: Sequence[int],
+        seeds: Sequence[int] = (),
+        orders: Orders = NO_ORDERS,
+    ) -> list[list[Hypothesis]]:
+        """For each source so many hypotheses, each beginning with another of the most probable ids after the prefix."""
+        ...
+
+
+PRECISIONS: dict[Precision, torch.dtype] = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
+
+
+class Engine(SearchEngine):
+    """Searches with one model, or the mean of several, by torch."""
 
     def __init__(
         self,
@@ -148,9 +202,23 @@ class Engine:
         others: Sequence[Transformer] = (),
         mix: Mix | None = None,
     ) -> None:
-        self.models, self.tokenizers, self.device = (model, *others), tokenizers, device
+        self._models, self.tokenizers, self.device = (model, *others), tokenizers, device
         self.mix = mix or Mix()
         self.mix.refuse_other_than(len(self.models))
+
+    @property
+    def models(self) -> Sequence[Transformer]:
+        """One, or those of an ensemble."""
+        return self._models
+
+    @property
+    def precision(self) -> str:
+        """What the matrices are in; fp64 where a test has made them so."""
+        dtype = self.models[0].output.weight.dtype
+        return next((name for name, numbers in PRECISIONS.items() if numbers == dtype), "fp64")
+
+    def refuse(self, job: Job, *, prefixes: bool = False, required: bool = False) -> None:
+        """There is nothing that it cannot do."""
 
     @torch.inference_mode()
     def search(

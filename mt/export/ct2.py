@@ -6,8 +6,7 @@ positions goes along, for its own differs; that of an export ends where the long
 
 from __future__ import annotations
 
-import json
-import shutil
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,22 +16,28 @@ from torch import Tensor, nn
 
 from mt.checkpoint import Weights
 from mt.config.schema import Config, ModelConfig
-from mt.errors import ConfigError, RunError
-from mt.files import sync
+from mt.decode.ct2_engine import PROGRAM, Ct2Engine, library
+from mt.decode.engine import Beam
+from mt.errors import RunError
+from mt.export.folder import describe, load, losses, made_in
+from mt.export.proof import Say
 from mt.model.attention import CrossAttention, SelfAttention
 from mt.model.layers import DecoderLayer, EncoderLayer, FeedForward, Residual
 from mt.model.transformer import Transformer
-from mt.rundir import PARTIAL, RunDir
+from mt.rundir import ExportDir
 from mt.tokenizer.spm import Tokenizers
 from mt.translator import Translator
-
-EXPORT_EXTRA = "pip install 'mt-trainer[export]'"
-"""The cure for an export without the library."""
 
 Quantization = Literal["int8", "int8_float32", "int8_float16", "int8_bfloat16", "int16", "float16", "bfloat16", "float32"]
 
 POSITIONS = 1024
 """Rows of the table of positions at least: so many pieces of a source CTranslate2 reads unless it is told otherwise."""
+
+TOLERANCES = {"float32": 1.0, "float16": 5.0, "int16": 5.0, "bfloat16": 20.0, "int8": 60.0}
+"""Per cent of the lines that may come out otherwise; in float32 only near ties do."""
+
+Prove = Callable[[Translator, "Ct2Other"], dict[str, Any] | None]
+"""What looks at an export before it has its name, and tells what it saw, if anything; it raises an error where that will not do."""
 
 
 def export(
@@ -40,46 +45,61 @@ def export(
     folder: str | Path,
     checkpoint: str = "best",
     *,
+    average: int | None = None,
     weights: Weights | None = None,
     quantization: Quantization | None = None,
+    prove: Prove | None = None,
+    say: Say = lambda _: None,
 ) -> None:
-    """Write a checkpoint of a run as a folder that `ctranslate2.Translator` opens; it appears whole or not at all.
+    """Write a checkpoint of a run, or the mean of its `average` newest, as a folder that `ctranslate2.Translator` opens, and mt too.
 
-    mt.json says how to ask it for what `mt translate` gives. Raises ConfigError without the library, RunError where there is something
-    already, and for what the disk refuses.
+    It appears whole or not at all, and only where `prove` finds it good. mt.json says how to ask it for what `mt translate` gives. Raises
+    ConfigError without the library, RunError where there is something already, and for what the disk refuses.
     """
-    specs, folder = library(), Path(folder)
-    translator = Translator.load(run, checkpoint, device="cpu", precision="fp32", weights=weights)
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise RunError(f"{folder}: is there already; remove it, or give another folder")
-    spec = build(specs, translator.model, translator.tokenizers, translator.config)
-    spec.validate()
-    spec.optimize(quantization=quantization)
-    partial = folder.with_name(f".{folder.name}{PARTIAL}")
-    try:
-        shutil.rmtree(partial, ignore_errors=True)
-        partial.mkdir(parents=True)
+    specs = layouts()
+    with made_in(Path(folder)) as partial:
+        exporting = load(run, checkpoint, average=average, weights=weights)
+        translator = exporting.translator
+        spec = build(specs, translator.model, translator.tokenizers, translator.config)
+        spec.validate()
+        spec.optimize(quantization=quantization)
         spec.save(str(partial))
-        for file in dict.fromkeys(RunDir(run).tokenizer_files(joint=translator.tokenizers.joint)):
-            shutil.copyfile(file, partial / file.name)
-        facts = {"run": str(run), "checkpoint": RunDir(run).find(checkpoint).name, **conventions(translator.tokenizers, translator.config)}
-        (partial / "mt.json").write_text(json.dumps(facts, ensure_ascii=False, indent=1) + "\n", encoding="utf-8", newline="\n")
-        for path in partial.iterdir():
-            sync(path)
-        partial.rename(folder)
-    except OSError as error:
-        raise RunError(f"{folder}: cannot be written ({(error.strerror or str(error)).lower()}); give another folder") from None
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
+        facts = {"quantization": quantization or "float32", **conventions(translator.tokenizers, translator.config)}
+        describe(partial, exporting, PROGRAM, facts)
+        for line in losses(translator.config):
+            say(line)
+        proof = prove(translator, Ct2Other(partial, quantization or "float32")) if prove else None
+        describe(partial, exporting, PROGRAM, {**facts, "proof": proof})
 
 
-def library() -> Any:
+def layouts() -> Any:
     """The modules of CTranslate2 that know how its models are laid out. Raises ConfigError, with the cure, where it is not installed."""
-    try:
-        from ctranslate2 import specs
-    except ImportError:
-        raise ConfigError(f"the format ctranslate2 needs an extra: {EXPORT_EXTRA}") from None
+    library()
+    from ctranslate2 import specs
+
     return specs
+
+
+class Ct2Other:
+    """An export as the proof sees it."""
+
+    def __init__(self, folder: Path, quantization: str) -> None:
+        self.translator = Translator.exported(ExportDir(folder), device="cpu")
+        engine = self.translator.engine
+        assert isinstance(engine, Ct2Engine)
+        self.engine = engine
+        numbers = (engine.precision if engine.precision != "float32" else quantization).split("_")[0]  # rounded, whatever it is computed in
+        self.exact, self.tolerance = numbers == "float32", TOLERANCES[numbers]
+        self.called = f"CTranslate2 {engine.version}, {quantization}" + f" as {engine.precision}" * (engine.precision != quantization)
+
+    def translate(self, lines: Sequence[str], search: Beam, *, to: str | None) -> list[str]:
+        """One text a line."""
+        return [one.text for one in self.translator.translate(lines, settings=search, to=to)]
+
+    def first_step(self, lines: Sequence[str], *, to: str | None) -> NDArray[np.float32]:
+        """Log-probabilities (B, V) of the first piece."""
+        prefix = self.translator.target(to).prefix
+        return self.engine.first_step([prefix + parts[0] for parts in self.translator.encoded(lines)])
 
 
 def conventions(tokenizers: Tokenizers, config: Config) -> dict[str, Any]:

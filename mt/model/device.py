@@ -48,6 +48,6 @@ def fastest(device: torch.device) -> Precision:
     return "fp16" if device.type == "cuda" else "fp32"
 
 
-def imitates(device: torch.device, precision: Precision) -> bool:
+def imitates(device: torch.device, precision: str) -> bool:
     """Whether the hardware has no products in these numbers (fp16 is taken for something that no CPU has)."""
     return (precision == "bf16" and not multiplies_bf16(device)) or (precision == "fp16" and device.type == "cpu")

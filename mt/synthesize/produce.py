@@ -23,7 +23,7 @@ from mt.errors import DataError
 from mt.evaluate.metrics import closeness_by
 from mt.files import read_lines, sha256
 from mt.formats.pairs import Pair, counted
-from mt.rundir import RunDir
+from mt.rundir import ExportDir, RunDir
 from mt.synthesize.unfinished import Unfinished, unfinished
 from mt.translator import WINDOW, Translator
 
@@ -77,13 +77,15 @@ class Job:
 
 def load_model(run: Path, checkpoint: str, *, device: str, precision: str | None, weights: Weights | None) -> tuple[Translator, str]:
     """A model, and what tells it from others."""
-    path = RunDir(run).find(checkpoint)
-    translator = Translator.load(run, path.name, device=device, precision=precision, weights=weights)
-    return translator, told_apart(run, path.name, precision=translator.precision, weights=weights)
+    name = checkpoint if ExportDir(run).is_there() else RunDir(run).find(checkpoint).name
+    translator = Translator.load(run, name, device=device, precision=precision, weights=weights)
+    return translator, told_apart(run, name, precision=translator.precision, weights=weights)
 
 
 def told_apart(run: Path, checkpoint: str, *, precision: str, weights: Weights | None) -> str:
     """What tells a model from others."""
+    if (exported := ExportDir(run)).is_there():
+        return f"{exported.path.name} (weights of SHA-256 {sha256(exported.weights)}, in {precision})"
     path = RunDir(run).find(checkpoint)
     return f"{path.name} (weights of SHA-256 {sha256(weights_file(path, weights))}, in {precision})"
 

@@ -1,0 +1,123 @@
+"""What every export has: the model that goes over, the folder it goes to, and beside it what mt needs to translate with it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from mt.checkpoint import Weights, check_model, load_weights, read_state, read_weights
+from mt.config.load import dump
+from mt.config.schema import Config, DecodeConfig
+from mt.config.stage import Stage
+from mt.errors import RunError
+from mt.files import sync
+from mt.model.packed import pack, unpack
+from mt.rundir import EXPORT_FORMAT, PARTIAL, ExportDir, RunDir
+from mt.train.average import mean
+from mt.translator import Translator, check_fingerprints
+
+OWN = ("coverage_penalty", "protect", "retry_loops")
+"""Settings of `decode` that are mt's own: no other program knows them."""
+
+
+class Exporting(NamedTuple):
+    """What is exported."""
+
+    run: RunDir
+    translator: Translator
+    """On the CPU, in fp32."""
+    checkpoints: list[str]
+    """The one, or those that it is the mean of."""
+
+
+def load(run: str | Path, checkpoint: str = "best", *, average: int | None = None, weights: Weights | None = None) -> Exporting:
+    """A checkpoint of a run, or the mean of its newest ones. Raises MTError for what is missing, broken or does not fit."""
+    rundir = RunDir(run)
+    if average and checkpoint not in ("best", "last"):
+        raise RunError(f"--average {average} is the mean of the last checkpoints; leave out --checkpoint {checkpoint}")
+    translator = Translator.load(run, "last" if average else checkpoint, device="cpu", precision="fp32", weights=weights)
+    if not average:
+        return Exporting(rundir, translator, [rundir.find(checkpoint).name])
+    paths = [rundir.step(update) for update in rundir.steps()[-average:]]
+    if len(paths) < average:
+        raise RunError(f"--average {average}: {run} has {len(paths)} (train.keep says how many stay); ask for fewer")
+    for path in paths:
+        state = read_state(path)
+        check_fingerprints(state, translator.tokenizers, source=path)
+        check_model(state, translator.config.model, source=path, config=rundir.config)
+    model = unpack(translator.model)
+    load_weights(model, mean([read_weights(path, weights) for path in paths]), source=rundir.checkpoints)
+    pack(model)
+    return Exporting(rundir, translator, [path.name for path in paths])
+
+
+@contextmanager
+def made_in(folder: Path) -> Iterator[Path]:
+    """Within, another folder to write into, which takes the place of the first if all goes well: it appears whole or not at all.
+
+    Raises RunError where there is something already, and for what the disk refuses.
+    """
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise RunError(f"{folder}: is there already; remove it, or give another folder")
+    partial = folder.with_name(f".{folder.name}{PARTIAL}")
+    try:
+        shutil.rmtree(partial, ignore_errors=True)
+        partial.mkdir(parents=True)
+        yield partial
+        for path in partial.iterdir():
+            sync(path)
+        partial.rename(folder)
+    except OSError as error:
+        raise RunError(f"{folder}: cannot be written ({(error.strerror or str(error)).lower()}); give another folder") from None
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def describe(folder: Path, exporting: Exporting, program: str, facts: dict[str, Any]) -> None:
+    """Put beside a model what it takes to translate with it: tokenizers, settings (`mt.yaml`) and facts (`mt.json`)."""
+    run, translator, checkpoints = exporting
+    tokenizers, there = translator.tokenizers, ExportDir(folder)
+    for file in dict.fromkeys(run.tokenizer_files(joint=tokenizers.joint)):
+        shutil.copyfile(file, folder / file.name)
+    there.config.write_text(dump(portable(translator.config)), encoding="utf-8", newline="\n")
+    about = {
+        "format": EXPORT_FORMAT,
+        "program": program,
+        "run": run.path.name,
+        "checkpoints": checkpoints,
+        "tokenizers": [tokenizers.src.fingerprint, tokenizers.tgt.fingerprint],
+    }
+    there.facts_file.write_text(json.dumps(about | facts, ensure_ascii=False, indent=1) + "\n", encoding="utf-8", newline="\n")
+
+
+def portable(config: Config) -> Config:
+    """The settings without the folders of whoever trained it, and without what only mt's own searches know."""
+    left_out = {name: DecodeConfig.model_fields[name].get_default(call_default_factory=True) for name in OWN}
+    data = config.data.model_copy(update={"test": {}, "cache": type(config.data).model_fields["cache"].default})
+    return config.model_copy(update={"data": bare(data), "decode": config.decode.model_copy(update=left_out), "run_dir": None})
+
+
+def bare(value: Any) -> Any:
+    """The same with names in place of paths."""
+    if isinstance(value, Stage):
+        return value.model_copy(update={name: bare(getattr(value, name)) for name in type(value).model_fields})
+    if isinstance(value, Path):
+        return Path(value.name)
+    if isinstance(value, dict):
+        return {key: bare(one) for key, one in value.items()}
+    return type(value)(map(bare, value)) if isinstance(value, list | tuple) else value
+
+
+def losses(config: Config) -> Iterator[str]:
+    """What the run asks for that its export cannot do, a line each."""
+    for name in OWN:
+        if value := getattr(config.decode, name):
+            yield f"decode.{name} {_shown(value)} is not in the export: only mt's own searches know it"
+
+
+def _shown(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, Sequence) and not isinstance(value, str) else str(value).lower()
