@@ -36,8 +36,10 @@ class PackedProduct:
 
 
 def packs(weight: Tensor) -> bool:
-    """Whether these weights can be laid out so: in fp32 or bf16, on the processors this was measured on."""
+    """Whether these weights can be laid out so: in fp32, or in bf16 where oneDNN multiplies it, on the processors this was measured on."""
     here = weight.device.type == "cpu" and weight.dtype in (torch.float32, torch.bfloat16)
+    if here and weight.dtype == torch.bfloat16:
+        here = bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
     return here and platform.machine() in ("x86_64", "AMD64") and torch.backends.mkldnn.is_available()
 
 
