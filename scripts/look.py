@@ -1,10 +1,12 @@
 """Look at pages as a reader sees them: in a headless Chromium, light and dark, on a desk and on a phone.
 
     python scripts/look.py PAGE.html... [--output FOLDER]
+    python scripts/look.py http://localhost:8000/ --type "A text to translate."
 
-Writes a screenshot of each, and says what a reader would stumble over: messages on the console, requests for anything but the page, a page
-wider than its window, type under 9 pixels, text of too little contrast. Exit code 1 if there is any of it. Needs Chromium, and Playwright
-(`pip install playwright`); nothing is downloaded.
+Writes a screenshot of each, and says what a reader would stumble over: messages on the console, requests for anything but the page (a
+served one may ask its own server), a page wider than its window, type under 9 pixels, text of too little contrast. With `--type` something
+is typed into its first text field, and looked at a second later. Exit code 1 if there is any of it. Needs Chromium, and Playwright (the
+extra `dev` has it); nothing is downloaded.
 """
 
 from __future__ import annotations
@@ -14,12 +16,17 @@ import shutil
 import sys
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 WIDTHS = {"desk": 1280, "phone": 390}
 SCHEMES = "light", "dark"
 BROWSERS = "chromium", "chromium-browser", "google-chrome"
 SMALLEST = 9.0  # pixels
 CONTRAST = 4.5  # WCAG AA
+ARGUMENTS = (
+    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+)
 
 MEASURES = """
 () => {
@@ -47,6 +54,7 @@ MEASURES = """
     if (!text || ["title", "desc"].includes(element.tagName) || !element.getClientRects().length) continue;
     const style = getComputedStyle(element);
     const size = parseFloat(style.fontSize) * (svg ? svg.getBoundingClientRect().width / svg.viewBox.baseVal.width : 1);
+    if (!svg && colour(style.color)[3] === 0) continue;  // there for its room only
     const [one, other] = [light(colour(svg ? style.fill : style.color)), light(paper(element))].sort((a, b) => b - a);
     const ratio = (one + .05) / (other + .05);
     const wrong = [size < SMALLEST && `type of ${size.toFixed(1)} pixels`, ratio < CONTRAST && `contrast ${ratio.toFixed(1)}`];
@@ -60,7 +68,23 @@ MEASURES = """
 """.replace("SMALLEST", str(SMALLEST)).replace("CONTRAST", str(CONTRAST))
 
 
-def look(browser: Any, page: Path, *, output: Path) -> list[str]:
+def address(page: str) -> str:
+    """Of a served page, or a file."""
+    return page if page.startswith(("http://", "https://")) else Path(page).absolute().as_uri()
+
+
+def stem(page: str) -> str:
+    """What its screenshots are named after."""
+    return Path(urlsplit(address(page)).path).stem or "served"
+
+
+def is_own(url: str, page: str) -> bool:
+    """Whether a page may ask for this: itself, what is written in it, and its own server if it has one."""
+    own = urlsplit(address(page))
+    return url == address(page) or url.startswith("data:") or (own.scheme != "file" and urlsplit(url)[:2] == own[:2])
+
+
+def look(browser: Any, page: str, *, output: Path, typed: str | None) -> list[str]:
     """Screenshots of a page, and what is wrong with it."""
     problems = []
     for scheme in SCHEMES:
@@ -71,10 +95,13 @@ def look(browser: Any, page: Path, *, output: Path) -> list[str]:
             tab.on("request", lambda request, asked=asked: asked.append(request.url))
             tab.on("console", lambda message, said=said: said.append(message.text))
             tab.on("pageerror", lambda error, said=said: said.append(str(error)))
-            tab.goto(page.absolute().as_uri())
-            tab.screenshot(path=output / f"{page.stem}-{scheme}-{name}.png", full_page=True)
+            tab.goto(address(page))
+            if typed is not None:
+                tab.locator("textarea").first.fill(typed)
+                tab.wait_for_timeout(1000)
+            tab.screenshot(path=output / f"{stem(page)}-{scheme}-{name}.png", full_page=True)
             tab.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
-            strangers = [url for url in asked if url != page.absolute().as_uri() and not url.startswith("data:")]
+            strangers = [url for url in asked if not is_own(url, page)]
             found = [*(f"console: {text}" for text in said), *(f"request: {url}" for url in strangers), *tab.evaluate(MEASURES)]
             problems += [f"{page} ({scheme}, {name}): {problem}" for problem in found]
             tab.close()
@@ -84,8 +111,9 @@ def look(browser: Any, page: Path, *, output: Path) -> list[str]:
 def main() -> int:
     """Look at the pages that the command line names."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("pages", nargs="+", type=Path)
+    parser.add_argument("pages", nargs="+", help="files, or addresses of served pages")
     parser.add_argument("--output", type=Path, default=Path(), help="folder for the screenshots")
+    parser.add_argument("--type", dest="typed", help="text to type into the first text field")
     options = parser.parse_args()
     from playwright.sync_api import sync_playwright
 
@@ -94,8 +122,8 @@ def main() -> int:
         sys.exit(f"none of {', '.join(BROWSERS)} is installed")
     options.output.mkdir(parents=True, exist_ok=True)
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
-        problems = [problem for page in options.pages for problem in look(browser, page, output=options.output)]
+        browser = playwright.chromium.launch(executable_path=program, args=ARGUMENTS)
+        problems = [problem for page in options.pages for problem in look(browser, page, output=options.output, typed=options.typed)]
         browser.close()
     print(*problems, sep="\n")
     return 1 if problems else 0
