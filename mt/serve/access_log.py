@@ -9,6 +9,8 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal
 
+from mt.formats.pairs import counted
+
 log = logging.getLogger("mt.serve")
 
 LogFormat = Literal["text", "json"]
@@ -53,7 +55,7 @@ class Formatter(logging.Formatter):
                 said |= {"event": "message", "message": message, **({"traceback": trace} if trace else {})}
             return json.dumps(said, ensure_ascii=True)
         if note:
-            text = f"{note.characters} characters, {note.sentences} sentences, " if note.characters else ""
+            text = f"{counted(note.characters, 'character')}, {counted(note.sentences, 'sentence')}, " if note.characters else ""
             message = f"{note.client} {note.method} {note.route} {note.status} {text}{note.seconds:.3f} s"
             message += f" ({note.error})" if note.error else ""
         line = "".join(character if character.isprintable() else "?" for character in f"{time} {message}")

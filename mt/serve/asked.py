@@ -93,7 +93,7 @@ async def asked(request: Request, kind: type[Asked], *, form: bool = False) -> A
     if form and given == "application/x-www-form-urlencoded":
         return checked(kind, fields(body))
     if given and given != "application/json" and not given.endswith("+json"):
-        raise RefusedError(415, f"content-type {given[:60]}: send application/json")
+        raise RefusedError(415, f"content-type {given[:60]}: send application/json (curl -H 'content-type: application/json')")
     return checked(kind, parsed(body))
 
 
@@ -142,9 +142,7 @@ def fields(body: bytes) -> dict[str, str | list[str]]:
 def checked(kind: type[Asked], value: Any) -> Asked:
     """What was asked for. Raises RefusedError (422), in one line, for the first thing that is wrong with it."""
     if not isinstance(value, dict):
-        raise RefusedError(
-            422, f"the body is a JSON {type(value).__name__}: send an object such as {{{next(iter(kind.model_fields))!r}: …}}"
-        )
+        raise RefusedError(422, f'the body is no JSON object: send one such as {{"{next(iter(kind.model_fields))}": …}}')
     try:
         return kind.model_validate(value)
     except ValidationError as error:

@@ -10,6 +10,7 @@ import json
 import logging
 import time
 import uuid
+from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, MutableMapping
 from typing import Any
 from urllib.parse import urlsplit
@@ -44,6 +45,19 @@ class State:
         """The server was asked to end: nothing new is begun."""
         self.active = 0
         """Requests that are not answered yet."""
+        self.of_client: Counter[str] = Counter()
+        """The same for each address."""
+
+    def enter(self, client: str) -> None:
+        """A request came."""
+        self.active += 1
+        self.of_client[client] += 1
+
+    def leave(self, client: str) -> None:
+        """A request was answered."""
+        self.active -= 1
+        self.of_client[client] -= 1
+        self.of_client += Counter()  # forgets those without any
 
 
 class Keys:
@@ -109,7 +123,7 @@ class Guard:
         client = scope.get("client")
         note = Note(uuid.uuid4().hex[:12], client[0] if client else "-", scope["method"])
         scope[NOTED] = note
-        self.state.active += 1
+        self.state.enter(note.client)
 
         async def sending(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -128,6 +142,9 @@ class Guard:
                 if self.state.draining and scope["method"] == "POST":
                     retry = int(self._limits.drain_seconds) or 1
                     raise RefusedError(503, "the server is ending: try again later", retry_after=retry, close=True)
+                most = self._limits.per_client
+                if most and self.state.of_client[note.client] > most:
+                    raise RefusedError(429, f"{most} requests of this address are being answered: wait for one", retry_after=1)
                 body.refuse_declared()
             except RefusedError as error:
                 note.error = error.message
@@ -139,7 +156,7 @@ class Guard:
             note.status = note.status or 500
             raise
         finally:
-            self.state.active -= 1
+            self.state.leave(note.client)
             note.route = getattr(scope.get("route"), "path", "-")
             note.seconds = time.monotonic() - began
             self._gauges.answered(note.route, note.status, note.seconds, note.characters)

@@ -13,6 +13,7 @@ BESIDE_TEXT = 256 * 1024
 """Bytes of a request for all that is no text: its options, its glossary."""
 MOST_TEXTS = 1024
 """Of a request."""
+MAY_BE_ZERO = ("batch_seconds", "drain_seconds", "per_client")
 MOST_TERMS = 1000
 """Of the glossary of a request."""
 
@@ -45,12 +46,14 @@ class Limits:
     """How long a sentence waits for others."""
     connections: int = 1000
     """Open at a time; what comes then is closed at once."""
+    per_client: int = 0
+    """Requests of one address at a time; 0: any number."""
     files: int = 2
     """That are translated at a time."""
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
-            if not (value > 0 or (name in ("batch_seconds", "drain_seconds") and value == 0)):
+            if not (value > 0 or (name in MAY_BE_ZERO and value == 0)):
                 raise MTError(f"{name.replace('_', '-')} {value:g}: give a number above 0")
 
     @property

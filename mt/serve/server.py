@@ -21,6 +21,10 @@ from mt.serve.limits import Limits
 
 HEAD_BYTES = 16 * 1024
 """Of a request."""
+KEEP_SECONDS = 5
+"""For a connection on which nothing is asked."""
+BACKLOG = 2048
+"""Connections that wait to be taken."""
 LAST_SECONDS = 5
 """For connections to close, once what was begun is done."""
 
@@ -128,13 +132,18 @@ class Server(uvicorn.Server):
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket. Raises MTError where the address cannot be had."""
+    """A socket, of IPv4 where a name stands for both. Raises MTError where the address cannot be had."""
+    found: socket.socket | None = None
     try:
-        family, kind, number, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+        known = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        family, kind, number, _, address = min(known, key=lambda one: one[0] != socket.AF_INET)
         found = socket.socket(family, kind, number)
         found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         found.bind(address)
+        found.listen(BACKLOG)
     except (OSError, OverflowError, UnicodeError) as error:
+        if found:
+            found.close()
         reason = getattr(error, "strerror", None) or str(error)
         raise MTError(f"--host {host} --port {port}: cannot listen there ({reason.lower()}); choose another --port, or --host") from None
     return found
@@ -148,6 +157,7 @@ def configured(app: App, limits: Limits) -> uvicorn.Config:
         http=protocol(limits),
         loop="asyncio",
         lifespan="on",
+        timeout_keep_alive=min(KEEP_SECONDS, limits.header_seconds),  # type: ignore[arg-type] # it is a delay like any
         h11_max_incomplete_event_size=HEAD_BYTES,
         timeout_graceful_shutdown=LAST_SECONDS,
         **settings,

@@ -8,7 +8,8 @@ import re
 from collections.abc import Iterator
 from concurrent.futures import Future
 from pathlib import PurePosixPath
-from typing import Any
+from threading import Lock
+from typing import Any, TypeVar
 
 from mt.config.directions import sources
 from mt.errors import MTError
@@ -17,6 +18,8 @@ from mt.serve.access_log import Note
 from mt.serve.answering import Ask
 from mt.serve.limits import RefusedError
 from mt.serve.texts import Service
+
+Found = TypeVar("Found")
 
 FORMATS = ("txt", "po", "xliff", "tmx")
 """What is read, by the usual suffix."""
@@ -53,27 +56,48 @@ async def translated_file(service: Service, data: bytes, name: str, ask: Ask, no
         return one.text.encode("utf-8")
     loop = asyncio.get_running_loop()
 
+    work = Cancellable()
+
     def filled_in() -> bytes:
         """In a thread of its own; the event loop translates for it."""
         document = open_document(io.BytesIO(data), name, found)
         known = sources(service.model.translator.config, to=target)
 
         def texts(lines: Iterator[tuple[str, str]]) -> Iterator[str]:
-            wanted = [line for _, line in lines]
-            work = service.texts(wanted, ask, note, target=target, seconds=seconds)
-            future = asyncio.run_coroutine_threadsafe(work, loop)
-            working.append(future)
-            yield from (one.text for one in future.result())
+            wanted = service.texts([line for _, line in lines], ask, note, target=target, seconds=seconds)
+            yield from (one.text for one in work.begin(asyncio.run_coroutine_threadsafe(wanted, loop)).result())
 
         units = translated(document.units(known, target, retranslate=False), texts)
         return b"".join(document.written(units))
 
-    working: list[Future[Any]] = []
     try:
         return await asyncio.to_thread(filled_in)
     except asyncio.CancelledError:
-        for future in working:
-            future.cancel()
+        work.cancel()
         raise
     except MTError as error:
         raise RefusedError(422, str(error).splitlines()[0]) from None
+
+
+class Cancellable:
+    """Work that another thread waits for, to be ended whether it has begun or not."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._future: Future[Any] | None = None
+        self._cancelled = False
+
+    def begin(self, future: Future[Found]) -> Future[Found]:
+        """The work has begun."""
+        with self._lock:
+            self._future = future
+            if self._cancelled:
+                future.cancel()
+        return future
+
+    def cancel(self) -> None:
+        """Nobody waits for it any more."""
+        with self._lock:
+            self._cancelled = True
+            if self._future:
+                self._future.cancel()

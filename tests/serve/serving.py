@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx2
 
@@ -19,13 +19,19 @@ from mt.serve.server import Server, configured, listen
 from mt.translator import Translator
 from tests.translating import lively_run
 
+T = TypeVar("T")
+
 LANGS = "langs={src: en, tgt: de}"
 
 
+def small_run(folder: Path, *overrides: str) -> Path:
+    """A run from English to German, which it does not know."""
+    return lively_run(folder, *(overrides or (LANGS,)), "decode.max_length_factor=1", "decode.max_length_extra=2").path
+
+
 def lively_model(folder: Path, *overrides: str) -> Model:
-    """A model from English to German, which it does not know."""
-    run = lively_run(folder, *(overrides or (LANGS,)), "decode.max_length_factor=1", "decode.max_length_extra=2")
-    return Model(Translator.load(run.path), "runs/demo")
+    """Its model."""
+    return Model(Translator.load(small_run(folder, *overrides)), "runs/demo")
 
 
 @asynccontextmanager
@@ -47,6 +53,11 @@ async def client_of(app: App) -> AsyncIterator[httpx2.AsyncClient]:
         await messages.put({"type": "lifespan.shutdown"})
         await ended.wait()
         await life
+
+
+def run_async(work: Coroutine[Any, Any, T]) -> T:
+    """What it comes to."""
+    return asyncio.run(work)
 
 
 class Asking:

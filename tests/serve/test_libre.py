@@ -1,0 +1,60 @@
+"""The routes of LibreTranslate, as its clients ask for them."""
+
+from __future__ import annotations
+
+import pytest
+
+from mt.serve.answering import Model
+from tests import toy
+from tests.serve.serving import Asking, asking, served
+
+LINES = toy.sentences(2)
+
+
+def test_its_client_works_as_it_is(model: Model) -> None:
+    libretranslatepy = pytest.importorskip("libretranslatepy")
+    with served(model, keys=["key"]) as (host, port):
+        client = libretranslatepy.LibreTranslateAPI(f"http://{host}:{port}", api_key="key")
+        assert client.translate(LINES[0], "en", "de") == model.translator.translate(LINES[:1])[0].text
+        assert client.languages()[0] == {"code": "en", "name": "English", "targets": ["de"]}
+
+
+@pytest.mark.parametrize("how", ["json", "data"])
+def test_json_and_forms_are_answered_alike(ask: Asking, model: Model, how: str) -> None:
+    answer = ask("POST", "/translate", **{how: {"q": LINES[0], "source": "auto", "target": "de"}})
+    assert answer.json()["translatedText"] == model.translator.translate(LINES[:1])[0].text
+    assert answer.json()["detectedLanguage"]["language"] == "en"
+
+
+def test_a_list_is_answered_with_a_list(ask: Asking, model: Model) -> None:
+    answer = ask("POST", "/translate", json={"q": LINES, "source": "en", "target": "de", "alternatives": 2}).json()
+    assert answer["translatedText"] == [one.text for one in model.translator.translate(LINES)]
+    assert [len(own) for own in answer["alternatives"]] == [2, 2]
+    assert all(best not in own for best, own in zip(answer["translatedText"], answer["alternatives"], strict=True))
+
+
+def test_html_keeps_its_tags(ask: Asking) -> None:
+    text = ask("POST", "/translate", json={"q": f"<i>{LINES[0]}</i>", "source": "en", "target": "de", "format": "html"}).json()
+    assert text["translatedText"].startswith("<i>")
+    assert text["translatedText"].endswith("</i>")
+
+
+@pytest.mark.parametrize(("body", "says"), [({"q": "x", "target": "fr"}, "translates to de"), ({"q": "x"}, "target: is missing")])
+def test_what_cannot_be_met_is_an_error(ask: Asking, body: dict[str, str], says: str) -> None:
+    answer = ask("POST", "/translate", json=body)
+    assert (answer.status_code, says in answer.json()["error"]) == (422, True)
+
+
+def test_a_key_in_the_body_is_one(model: Model) -> None:
+    ask = asking(model, keys=["key"])
+    body = {"q": LINES[0], "source": "en", "target": "de"}
+    assert ask("POST", "/translate", json=body).status_code == 401
+    assert ask("POST", "/translate", json=body | {"api_key": "key"}).status_code == 200
+    assert ask("GET", "/frontend/settings").json()["keyRequired"] is True
+
+
+def test_languages_are_detected_by_the_extra(ask: Asking) -> None:
+    pytest.importorskip("py3langid")
+    found = ask("POST", "/detect", data={"q": "Das ist ein kleiner Hund auf der Straße."}).json()
+    assert found[0]["language"] == "de"
+    assert 0 < found[0]["confidence"] <= 100

@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mt.serve.sentences import laid_out, put_together, without_surrogates
+
+TEXTS = st.text(st.sampled_from("aB.!?。！ \n\r\t\u00a0\u2028\x00\x1c\x85\u200b\ud800\udc00😀)\"'…1"), max_size=60)
+
+
+@given(TEXTS, st.sampled_from(["en", "zh", "ja", "de-AT", "xx", None]))
+def test_sentences_and_what_stands_between_are_the_text(text: str, lang: str | None) -> None:
+    layout = laid_out(text, lang)
+    assert "".join(one.before + one.text for one in layout.sentences) + layout.after == without_surrogates(text)
+    for one in layout.sentences:
+        assert one.text == one.text.strip() != ""
+        assert "\n" not in one.text
+        assert one.before.strip() == ""
+
+
+@given(TEXTS)
+def test_any_text_is_one_that_utf_8_can_hold(text: str) -> None:
+    without_surrogates(text).encode("utf-8")
+
+
+def test_paragraphs_and_blank_lines_stay_where_they_are() -> None:
+    text = "One here. Two here!\r\n\r\n  - Three?\n\n\nFour.  \n"
+    layout = laid_out(text, "en")
+    assert [one.text for one in layout.sentences] == ["One here.", "Two here!", "- Three?", "Four."]
+    assert put_together(layout, ["A", "B", "C", "D"], lang="de") == "A B\r\n\r\n  C\n\n\nD  \n"
+
+
+def test_an_abbreviation_ends_no_sentence() -> None:
+    assert [one.text for one in laid_out("Dr. Smith came. He left.", "en").sentences] == ["Dr. Smith came.", "He left."]
+    assert [one.text for one in laid_out("Das ist z.B. gut. Ja.", "de").sentences] == ["Das ist z.B. gut.", "Ja."]
+
+
+@pytest.mark.parametrize(("source", "target", "joined"), [("en", "zh", "AB"), ("en", "de", "A B"), ("en", None, "A B")])
+def test_languages_without_spaces_have_none_between_sentences(source: str, target: str | None, joined: str) -> None:
+    assert put_together(laid_out("One here. Two here.", source), ["A", "B"], lang=target) == joined
+
+
+def test_languages_with_spaces_get_them() -> None:
+    layout = laid_out("你好。你在哪里？", "zh")
+    assert len(layout.sentences) == 2
+    assert put_together(layout, ["A.", "B?"], lang="en") == "A. B?"
+    assert put_together(layout, ["A。", "B？"], lang="ja") == "A。B？"
+
+
+def test_halves_of_a_pair_are_put_together() -> None:
+    assert without_surrogates("\ud83d\ude00 \ud83d") == "😀 \ufffd"
