@@ -38,6 +38,7 @@ from mt.cli import (
     eval_command,
     export_command,
     init_command,
+    quickstart_command,
     report_command,
     runs_command,
     score_command,
@@ -64,6 +65,7 @@ app = typer.Typer(
     rich_markup_mode=None,  # plain text: the same in a terminal, a pipe and a log, with or without NO_COLOR
     pretty_exceptions_enable=False,  # a fault keeps Python's own traceback, without the values of variables (they may be corpus text)
 )
+app.command("quickstart", cls=Command, short_help="Write a small corpus and a config, to start with.")(quickstart_command.quickstart)
 app.command("init", **POSITIONAL, short_help="Write a config that fits a corpus and this machine.")(init_command.init)
 app.command("train", cls=Command, short_help="Go from raw text to a trained run, with its scores.")(train_command.train)
 app.command("translate", **POSITIONAL, short_help="Translate text with a run: N lines in, N lines out.")(translate_command.translate)
