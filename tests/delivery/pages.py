@@ -28,7 +28,7 @@ class Block(NamedTuple):
         text = self.text.replace("\\\n", " ")
         if self.kind == "console":
             return [line.removeprefix("$ ") for line in text.splitlines() if line.startswith("$ ")]
-        return [line for line in text.splitlines() if line.strip()] if self.kind == "bash" else []
+        return [line for line in text.splitlines() if line.strip()] if self.kind in ("bash", "sh") else []
 
 
 def blocks(page: Path) -> Iterator[Block]:

@@ -1,7 +1,8 @@
 """The first pages that a newcomer reads are executed: every console block of README and tutorial, in order, in one folder each.
 
 What is not as the reader runs it, so that it takes seconds: the files of `mt quickstart` are cut to their first lines once it has written
-them, and SHORTER is added to each `mt train`. Blocks of installing (bash) are not run here; the wheel has its own tests.
+them, and SHORTER is added to each `mt train`. `mt serve` runs beside what follows, at a port that is free. Blocks of installing (bash) are
+not run here; the wheel has its own tests.
 """
 
 from __future__ import annotations
@@ -9,7 +10,9 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -33,11 +36,42 @@ def cut(folder: Path, names: dict[str, str], source: Path = QUICKSTART) -> None:
         (folder / name).write_text("".join(lines[: LINES[origin.partition(".")[0]]]), encoding="utf-8", newline="\n")
 
 
+class Served:
+    """`mt serve` of a page, beside the commands after it."""
+
+    def __init__(self) -> None:
+        self.process: subprocess.Popen[str] | None = None
+        self.address = ""
+
+    def start(self, words: list[str]) -> tuple[int, list[str]]:
+        """As a page starts it, but at any port; 0 and its first line once it answers."""
+        command = [sys.executable, "-m", *words, "--port", "0"]
+        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, encoding="utf-8", env={**os.environ, "PYTHONPATH": str(ROOT)})
+        assert self.process.stderr is not None
+        line = next((line for line in self.process.stderr if line.startswith("serving ")), "")
+        self.address = line.partition(" at http://")[2].partition(";")[0]
+        return (0 if self.address else 1), [line]
+
+    def end(self) -> int:
+        """Ctrl-C; the exit code, 0 if there is none to end."""
+        if self.process is None:
+            return 0
+        self.process.send_signal(signal.SIGINT)
+        _, _ = self.process.communicate(timeout=60)
+        return self.process.returncode
+
+
+SERVED = Served()
+
+
 def run(command: str) -> tuple[int, list[str]]:
     """A line of a console; its exit code, and the lines it prints on both streams."""
     piped = ECHO.fullmatch(command)
     words = shlex.split(piped[2] if piped else command)
+    if words[:2] == ["mt", "serve"]:
+        return SERVED.start(words)
     if words[0] != "mt" or {"|", ">", "<", "&"} & set(words):
+        command = command.replace("localhost:8000", SERVED.address or "localhost:8000")
         done = subprocess.run(["bash", "-euc", command], capture_output=True, encoding="utf-8", env={**os.environ, "LC_ALL": "C.UTF-8"})
         return done.returncode, [*done.stdout.splitlines(), *done.stderr.splitlines()]
     if words[1] == "train":
@@ -90,11 +124,18 @@ def test_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_the_tutorial_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for extra in ("ctranslate2", "fastapi", "uvicorn"):
+        pytest.importorskip(extra)
     monkeypatch.chdir(tmp_path)
-    commands = walk(ROOT / "docs" / "tutorial.md")
+    try:
+        commands = walk(ROOT / "docs" / "tutorial.md")
+    finally:
+        ended = SERVED.end()
+    assert ended == 0
     assert {command.split()[1] for command in commands if command.startswith("mt ")} >= {
-        *("quickstart", "data", "train", "translate", "eval", "compare", "runs", "report"),
+        *("quickstart", "data", "train", "translate", "eval", "compare", "runs", "report", "export", "serve"),
     }
+    assert any(command.startswith("curl ") for command in commands)
     for name in ("test.out.de", "test.out.jsonl"):
         assert len((tmp_path / name).read_text(encoding="utf-8").splitlines()) == LINES["test"]
 
