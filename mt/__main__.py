@@ -11,6 +11,11 @@ def main() -> None:
         run()
     except KeyboardInterrupt:
         sys.exit(130)
+    except ModuleNotFoundError as missing:
+        if missing.name != "fcntl":
+            raise
+        print("mt does not run on Windows itself, which has no file locks as on Unix; run it in WSL (docs/machines.md)", file=sys.stderr)
+        sys.exit(2)
 
 
 if __name__ == "__main__":

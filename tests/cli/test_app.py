@@ -80,6 +80,13 @@ runpy.run_module("mt", run_name="__main__")
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
 
 
+def test_a_system_without_file_locks_is_told_in_one_line() -> None:
+    code = "import sys, runpy; sys.modules['fcntl'] = None; runpy.run_module('mt', run_name='__main__')"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf-8")
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert "run it in WSL" in done.stderr
+
+
 @pytest.mark.parametrize("words", [["train", "--no-such-option"], ["no-such-command"], ["config", "shwo"]])
 def test_wrong_usage_is_2_with_a_hint(words: list[str]) -> None:
     done = subprocess.run([sys.executable, "-m", "mt", *words], capture_output=True, encoding="utf-8")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tarfile
 import tomllib
 import zipfile
 from email.message import Message
@@ -80,6 +81,18 @@ def test_the_quickstart_in_it_is_the_one_of_the_repository(wheel: Path) -> None:
             file = Path(name).name
             folder = "configs" if file.endswith(".yaml") else "data/quickstart"
             assert packed.read(name) == (ROOT / folder / file).read_bytes()
+
+
+def test_the_archive_of_sources_has_what_a_wheel_is_made_of(tmp_path: Path, names: set[str]) -> None:
+    words = [sys.executable, "-m", "hatchling", "build", "--target", "sdist", "--directory", str(tmp_path)]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, encoding="utf-8")
+    assert done.returncode == 0, done.stderr
+    (made,) = tmp_path.iterdir()
+    with tarfile.open(made) as packed:
+        inside = {name.partition("/")[2] for name in packed.getnames()}
+    package = {name for name in names if not name.startswith("mt/quickstart/") and ".dist-info/" not in name}
+    assert package | {"configs/quickstart.yaml", "data/quickstart/train.en", "README.md", "LICENSE", "pyproject.toml"} <= inside
+    assert not {name.partition("/")[0] for name in inside} & {"tests", "runs", "shared", ".venv", "site"}
 
 
 def test_its_metadata_are_those_of_the_project(metadata: Message) -> None:
