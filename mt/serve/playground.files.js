@@ -78,7 +78,8 @@ export class Files {
       const {blob, name} = await sendFile(`v1/file?${query}`, file, {progress, signal: controller.signal});
       this.#give(blob, name || file.name);
     } catch (error) {
-      this.#say(error.name === "AbortError" ? "Stopped." : `${file.name}: ${error.message}`, error.name !== "AbortError");
+      const stopped = error.name === "AbortError", named = error.message.includes(file.name);
+      this.#say(stopped ? "Stopped." : named ? error.message : `${file.name}: ${error.message}`, !stopped);
       this.refused(error);
     } finally {
       this.controller = null;

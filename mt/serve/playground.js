@@ -3,13 +3,14 @@
 import {Files} from "./playground.files.js";
 import {Menu} from "./playground.menu.js";
 import {Result, element, matrix, prepared} from "./playground.result.js";
-import {Refused, ask, keep, useKey} from "./playground.server.js";
+import {Refused, ask, hasKey, keep, useKey} from "./playground.server.js";
 import {readGlossary, search, settings, wishes} from "./playground.wishes.js";
 import {continued} from "./playground.words.js";
 
 const byId = id => document.getElementById(id);
 const PAUSE = 300;  // ms without a key before text is sent
 const AGAIN = 5;  // s before another try, where the server names none
+const TABLES = 50;  // sentences whose attention is drawn
 const MENU = 5;  // words in a menu
 const LOOK = 15;  // s between looks at the server while nothing is asked of it
 const FLAGS = {
@@ -48,7 +49,7 @@ async function translate() {
   controller?.abort();
   const mine = ++turn, text = byId("source").value, began = performance.now();
   if (!info) return start();
-  if (!text.trim()) return show("", {text: ""}, "Ready.");
+  if (!text.trim()) return show(text, {text: ""}, info.needs_key && !hasKey() ? "This server needs a key." : "Ready.");
   const wrong = document.querySelector("#options-part :invalid");
   if (wrong) return say(`${wrong.labels[0].textContent}: ${wrong.validationMessage}`, "bad");
   if ([...text].length > info.limits.characters) return say(`The text is too long: at most ${info.limits.characters} characters.`, "bad");
@@ -65,11 +66,15 @@ async function translate() {
   }
 }
 
-/** Say how many are waiting, where an answer takes long. */
+/** Where an answer takes long, say how many requests there are besides this one. */
 async function waiting(mine) {
-  const health = await ask("health").catch(() => null);
-  if (mine === turn && health?.queue && byId("state").classList.contains("work")) say(`Translating … ${health.queue} requests are waiting.`, "work");
+  const others = await ask("health").then(({queue}) => queue - 1, () => 0);
+  if (mine !== turn || others < 1 || !byId("state").matches(".work")) return;
+  say(`Translating … ${others} other ${others === 1 ? "request is" : "requests are"} waiting, too.`, "work");
 }
+
+/** Whether what is shown is the translation of what stands in the field. */
+const isCurrent = () => byId("source").value === shown.source;
 
 function show(source, found, said) {
   const whole = (found.sentences ?? []).map(one => (one.before ?? "") + one.text).join("");
@@ -78,7 +83,7 @@ function show(source, found, said) {
   shown = {source, found, sentences: prepared(source, own), plain: found.text};
   if (own.some(one => one.chosen)) shown.plain = own.map(one => (one.before ?? "") + one.text).join("");
   result.show(shown.sentences, shown.plain);
-  byId("result").classList.remove("old");
+  byId("result").classList.toggle("old", !isCurrent());
   byId("spoken").textContent = shown.plain;
   byId("copy").disabled = !shown.plain;
   remarks();
@@ -114,7 +119,8 @@ function others(hypotheses) {
 function matrices() {
   if (!byId("attention").open) return;
   const drawn = shown.sentences.filter(one => one.words.length && one.sources.length);
-  byId("matrices").replaceChildren(...(drawn.length ? drawn.map(matrix) : [element("p", {class: "dim"}, "There is no translation yet.")]));
+  const note = drawn.length > TABLES ? `The first ${TABLES} of ${drawn.length} sentences.` : drawn.length ? "" : "There is no translation yet.";
+  byId("matrices").replaceChildren(...drawn.slice(0, TABLES).map(matrix), ...(note ? [element("p", {class: "dim"}, note)] : []));
 }
 
 const redraw = () => show(shown.source, shown.found, "Ready.");
@@ -122,6 +128,7 @@ const redraw = () => show(shown.source, shown.found, "Ready.");
 // ---- choosing other words ------------------------------------------------------------------------------------------
 
 function alternatives(anchor, row, column) {
+  if (!isCurrent()) return;  // another translation is on its way
   const sentence = shown.sentences[row], word = sentence.words[column], before = sentence.text.slice(0, word.start);
   const load = async signal => {
     const found = await ask("v1/alternatives", {text: sentence.source, prefix: before, n: Math.min(MENU, info.limits.beam ?? MENU), ...wishes()}, signal);
@@ -171,14 +178,14 @@ function failed(error, again) {
   if (error.status === 401) askForKey();
   if (![0, 429, 503].includes(error.status)) return say(error.message, "bad");
   const wait = error.wait ?? AGAIN;
-  say(`${error.message.replace(/[.!]?$/, "")}: trying again in ${wait} s.`, "wait");
+  say(`${error.message}. Trying again in ${wait} s.`, "wait");
   clearTimeout(timer);
   timer = setTimeout(again, 1000 * wait);
 }
 
 function askForKey() {
+  if (byId("key-part").hidden && document.activeElement !== byId("source")) setTimeout(() => byId("key").focus());
   byId("key-part").hidden = false;
-  byId("key").focus();
 }
 
 /** Look whether the server is there, now and then, while nothing else tells. */
@@ -199,9 +206,8 @@ async function check() {
 async function start() {
   try {
     const found = await ask("v1/info");
-    byId("key-part").hidden = !found.needs_key;
     describe(found);
-    say("Ready.");
+    if (found.needs_key && !hasKey()) askForKey();
     translate();
   } catch (error) {
     failed(error, start);
@@ -266,7 +272,7 @@ function dark(on) {
 }
 
 const menu = new Menu(byId("menu"));
-const result = new Result(byId("result"), byId("mirror"), alternatives);
+const result = new Result(byId("result"), byId("mirror"), {open: alternatives, isCurrent});
 const files = new Files({
   query: () => new URLSearchParams(byId("target").hidden ? {} : {target: byId("target").value}),
   refused: error => error.status === 401 && askForKey(),
@@ -287,10 +293,12 @@ byId("source").addEventListener("input", () => {
   soon();
 });
 byId("source").addEventListener("keydown", event => {
-  if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) translate();
+  if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
+  event.preventDefault();
+  translate();
 });
 document.addEventListener("selectionchange", () => {
-  if (document.activeElement === byId("source") && byId("source").value === shown.source) result.markFrom(byId("source").selectionStart);
+  if (document.activeElement === byId("source") && isCurrent()) result.markFrom(byId("source").selectionStart);
 });
 byId("source").addEventListener("blur", () => result.mark());
 byId("clear").addEventListener("click", () => {
@@ -324,6 +332,8 @@ byId("options-part").addEventListener("input", () => soon());
 byId("key-part").addEventListener("submit", event => {
   event.preventDefault();
   useKey(byId("key").value);
+  byId("key-part").hidden = true;
+  byId("source").focus();
   start();
 });
 addEventListener("online", check);

@@ -2,8 +2,6 @@
 
 import {doubtOf, gridOf, linksOf, percent, wordsOf} from "./playground.words.js";
 
-const LOOKED = 0.05;  // of all attention: worth reading out
-
 /** An element with attributes and content; content that is a string is text, whatever it looks like. */
 export function element(name, attributes = {}, ...content) {
   const made = document.createElement(name);
@@ -27,9 +25,12 @@ export function prepared(source, sentences) {
 }
 
 export class Result {
-  /** `root` holds the translation, `mirror` the text again, below the field; `open(element, sentence, word)` is called for a word. */
-  constructor(root, mirror, open) {
-    Object.assign(this, {root, mirror, open, source: "", sentences: [], elements: [], places: new WeakMap()});
+  /**
+   * `root` holds the translation, `mirror` the text again, below the field; `open(element, sentence, word)` is called for a word, and
+   * `isCurrent()` tells whether the translation is that of the text.
+   */
+  constructor(root, mirror, {open, isCurrent}) {
+    Object.assign(this, {root, mirror, open, isCurrent, source: "", sentences: [], elements: [], places: new WeakMap()});
     root.addEventListener("mouseover", event => this.#point(event.target));
     root.addEventListener("mouseleave", () => this.#point(document.activeElement));
     root.addEventListener("focusin", event => { this.#rove(event.target); this.#point(event.target); });
@@ -108,7 +109,7 @@ export class Result {
 
   #point(target) {
     const place = this.places.get(target);
-    if (place) this.mark(place.row, linksOf(this.sentences[place.row].grid[place.column]), [place.column]);
+    if (place && this.isCurrent()) this.mark(place.row, linksOf(this.sentences[place.row].grid[place.column]), [place.column]);
     else this.mark();
   }
 
@@ -154,7 +155,6 @@ export function matrix({words, sources, grid}) {
     const cells = weights.map((weight, column) => {
       const cell = element("td", {title: `${words[row].text} ← ${sources[column].text}: ${percent(weight)}`});
       cell.style.setProperty("--share", Math.min(1, weight).toFixed(2));
-      if (weight >= LOOKED) cell.append(element("span", {class: "unseen"}, percent(weight)));
       const light = on => [heads[column], sides[row]].forEach(head => head.classList.toggle("lit", on));
       cell.addEventListener("mouseenter", () => light(true));
       cell.addEventListener("mouseleave", () => light(false));

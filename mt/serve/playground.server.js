@@ -27,6 +27,8 @@ export function useKey(value) {
   keep.set("key", value, "sessionStorage");
 }
 
+export const hasKey = () => Boolean(key);
+
 const authorization = () => (key ? {Authorization: `Bearer ${key}`} : {});
 
 function refusal(status, answer, wait) {
@@ -35,7 +37,7 @@ function refusal(status, answer, wait) {
   return new Refused(message, status, Number.isFinite(seconds) ? seconds : null);
 }
 
-const silence = () => new Refused("The server does not answer.", 0);
+const silence = () => new Refused("The server does not answer", 0);
 
 /** The answer to a GET, or with a body to a POST, as JSON. Throws Refused; what `signal` ends throws an AbortError. */
 export async function ask(path, body, signal) {

@@ -12,7 +12,7 @@ ARGUMENTS = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
 )
-PATIENCE = 10_000
+PATIENCE = 30_000
 """Milliseconds after which what is waited for does not come any more."""
 
 Json = dict[str, Any]
@@ -38,6 +38,17 @@ class Tab:
         self.page.goto(self.address)
         self.expect(self.page.locator("#model")).not_to_be_empty(timeout=PATIENCE)
         return self.page
+
+    def write(self, text: str) -> None:
+        """Text as the reader's, to be translated at once: however slow this machine is, there is one request."""
+        self.page.locator("#source").evaluate(
+            """(field, text) => {
+              field.value = text;
+              field.dispatchEvent(new InputEvent("input", {bubbles: true}));
+              field.dispatchEvent(new KeyboardEvent("keydown", {key: "Enter", ctrlKey: true, bubbles: true}));
+            }""",
+            text,
+        )
 
     def answer(self, route: str, made: Callable[[Json], Json], *, status: int = 200, headers: dict[str, str] | None = None) -> list[Json]:
         """Have requests for a route answered by a function of their bodies; returns the bodies, as they come."""
