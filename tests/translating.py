@@ -14,7 +14,11 @@ import torch
 from mt.checkpoint import save_checkpoint
 from mt.cli import app
 from mt.config.directions import tags
-from mt.config.load import dump
+from mt.config.load import dump, load
+from mt.data.batches import collate
+from mt.data.store import Example
+from mt.formats.pairs import Pair
+from mt.model.loss import build_loss
 from mt.model.packed import unpack
 from mt.model.transformer import Transformer
 from mt.rundir import RunDir
@@ -94,6 +98,32 @@ def lively_run(folder: Path, *overrides: str, checkpoints: Sequence[int] = (1,))
         save_checkpoint(run.step(update), weights=weights, state=state)
     run.set_names(best=run.step(checkpoints[0]), last=run.step(checkpoints[-1]))
     run.config.write_text(dump(config), encoding="utf-8", newline="\n")
+    return run
+
+
+def taught_run(folder: Path, *overrides: str, updates: int = 60, checkpoints: Sequence[int] = (1,)) -> RunDir:
+    """A run of a model that has learnt in a second what translations look like, and when they end; not what they are.
+
+    Its checkpoints are as far as their numbers say, the last after all updates: the earlier half-way.
+    """
+    run = lively_run(folder, *overrides)
+    config, tokenizers = load(run.config).config, load_tokenizers(run, joint="tokenizer.joint=false" not in overrides)
+    torch.manual_seed(2)
+    model = Transformer.build(config.model, src_vocab=tokenizers.src.size, tgt_vocab=tokenizers.tgt.size, joint=tokenizers.joint)
+    loss = build_loss(model, config.train, pad=tokenizers.tgt.pad)
+    lines = toy.sentences(64, seed=4)
+    pairs = [Pair(line, toy.translation(line), "") for line in lines]
+    batch = collate([Example(one, tokenizers.src.encode(one.src), tokenizers.tgt.encode(one.tgt)) for one in pairs], tokenizers)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+    state = {"tokenizers": [tokenizers.src.fingerprint, tokenizers.tgt.fingerprint]}
+    for place, update in enumerate(checkpoints):
+        for _ in range(updates // len(checkpoints)):
+            optimizer.zero_grad()
+            total, count = loss(batch.src_BS, batch.inputs_BT, batch.gold_BT)
+            (total / count).backward()
+            optimizer.step()
+        save_checkpoint(run.step(update), weights=dict(model.named_parameters()), state=state)
+        run.set_names(**{"last": run.step(update)} | ({"best": run.step(update)} if place == len(checkpoints) - 1 else {}))
     return run
 
 

@@ -11,6 +11,9 @@ from typing import NamedTuple
 
 from mt.config.schema import Config, ModelConfig
 
+OWN = ("coverage_penalty", "protect", "retry_loops")
+"""Settings of `decode` that only mt's own searches know."""
+
 
 class Holder(NamedTuple):
     """A program that might run the model, as what, and what keeps it from doing so."""
@@ -20,12 +23,20 @@ class Holder(NamedTuple):
     obstacles: list[str]
     """Each the setting, and why; none: it holds the model."""
     note: str = ""
+    without: tuple[str, ...] = ()
+    """What the run asks for, and exports cannot do."""
 
     def line(self) -> str:
         """For the user."""
         if self.obstacles:
             return f"{self.program}: cannot hold it: {'; '.join(self.obstacles)}"
-        return f"{self.program}: can hold it, as {self.architecture}{self.note}"
+        lost = f", but without {', '.join(self.without)}: only mt's own searches know that" if self.without else ""
+        return f"{self.program}: can hold it, as {self.architecture}{self.note}{lost}"
+
+
+def left_out(config: Config) -> tuple[str, ...]:
+    """What of the search that a run asks for has no place in an export."""
+    return tuple(f"decode.{name}" for name in OWN if getattr(config.decode, name))
 
 
 def holders(config: Config) -> list[Holder]:
@@ -34,8 +45,8 @@ def holders(config: Config) -> list[Holder]:
     turned = " (model.positions rope: in versions whose encoder has rotary positions)" if model.positions == "rope" else ""
     architecture = "PegasusForConditionalGeneration" if model.norm == "pre" else "MarianMTModel"
     return [
-        Holder("CTranslate2", "its Transformer", [], turned),
-        Holder("Hugging Face", architecture, list(_strange_to_hugging_face(model, joint=config.tokenizer.joint))),
+        Holder("CTranslate2", "its Transformer", [], turned, left_out(config)),
+        Holder("Hugging Face", architecture, list(_strange_to_hugging_face(model, joint=config.tokenizer.joint)), without=left_out(config)),
     ]
 
 

@@ -5,10 +5,9 @@ Where the two differ, this is what becomes of it:
 - CTranslate2 counts an end in the length only where it returns it, so it does.
 - What is never generated (padding, unknown, tags) it leaves out of the softmax that it searches by, mt does not. What was found is scored
   again by the full one, and ranked by that.
-- At the limit it stops without an end; mt forces one there. So its limit is one less, and the end is added, and counted.
+- At the limit it stops without an end; mt forces one there. So its limit is one less, and the end is added, and counted: what a search
+  came to before the limit is ranked together with what it cut off there.
 - Its limit is one for all sentences of a call: those of one limit are a call.
-- With length penalty 0 it ends as soon as nothing better can come, which may be before the second-best is known: all that finish are asked
-  for.
 
 Legend: B sentences, V vocabulary.
 """
@@ -155,12 +154,32 @@ class Ct2Engine(SearchEngine):
 
     def _searched(self, pieces: Sequence[list[str]], settings: Beam, limit: int) -> list[list[Hypothesis]]:
         """The hypotheses of sources that have one limit."""
-        wanted = settings.finished if settings.n_best > 1 and settings.length_penalty == 0 else settings.n_best
+        found = self._outputs(pieces, settings, limit, most=1)
+        if settings.width > 1:  # at the limit what is cut off may take the place of what had ended: in twice as many there is room for both
+            places = [place for place, outputs in enumerate(found) if not all(ended for _, ended in outputs)]
+            again = self._outputs([pieces[place] for place in places], settings, limit, most=2) if places else []
+            for place, outputs in zip(places, again, strict=True):
+                found[place] = outputs
+        wanted = [outputs[: settings.n_best] if all(ended for _, ended in outputs) else outputs for outputs in found]
+        scores = iter(self._log_probs([(source, output) for source, own in zip(pieces, wanted, strict=True) for output, _ in own]))
+        hypotheses = []
+        for own in wanted:
+            ranked = []
+            for output, ended in own:
+                *totals, log_prob = accumulate(tokens := next(scores))
+                ids, cut = [self._ids[piece] for piece in output], not ended and tokens[-1] <= LIKELY
+                alpha = settings.length_penalty
+                ranked.append(Hypothesis.ended(ids, log_prob=log_prob, length_penalty=alpha, truncated=cut, totals=totals))
+            hypotheses.append(sorted(ranked, key=lambda one: -one.score)[: settings.n_best])
+        return hypotheses
+
+    def _outputs(self, pieces: Sequence[list[str]], settings: Beam, limit: int, *, most: int) -> list[list[tuple[list[str], bool]]]:
+        """Pieces of the outputs, best first, without their ends, and whether they had any: `most` times as many as end a search."""
         results = self._model.translate_batch(
             pieces,
             beam_size=settings.width,
-            patience=settings.patience,
-            num_hypotheses=wanted,
+            patience=settings.patience * most,
+            num_hypotheses=settings.finished * most,
             length_penalty=settings.length_penalty,
             max_input_length=0,
             max_decoding_length=max(1, limit - 1),
@@ -169,22 +188,10 @@ class Ct2Engine(SearchEngine):
             suppress_sequences=self._never,
             return_end_token=True,
         )
-        outputs = [
-            [output[: limit - 1] if output[-1:] != [self._end] else output[:-1] for output in result.hypotheses] for result in results
+        return [
+            [(output[:-1], True) if output[-1:] == [self._end] else (output[: limit - 1], False) for output in result.hypotheses]
+            for result in results
         ]
-        ended = [[output[-1:] == [self._end] for output in result.hypotheses] for result in results]
-        scores = iter(self._log_probs([(source, output) for source, own in zip(pieces, outputs, strict=True) for output in own]))
-        hypotheses = []
-        for own, ends in zip(outputs, ended, strict=True):
-            ranked = []
-            for output, end in zip(own, ends, strict=True):
-                *totals, log_prob = accumulate(tokens := next(scores))
-                ids, forced = [self._ids[piece] for piece in output], not end and tokens[-1] <= LIKELY
-                ranked.append(
-                    Hypothesis.ended(ids, log_prob=log_prob, length_penalty=settings.length_penalty, truncated=forced, totals=totals)
-                )
-            hypotheses.append(sorted(ranked, key=lambda one: -one.score)[: settings.n_best])
-        return hypotheses
 
     def _log_probs(self, pairs: Sequence[tuple[list[str], list[str]]]) -> list[list[float]]:
         """Of each piece of outputs and of their ends, by the softmax over the whole vocabulary."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from mt.checkpoint import Weights, check_model, load_weights, read_state, read_weights
+from mt.config.exports import OWN, left_out
 from mt.config.load import dump
 from mt.config.schema import Config, DecodeConfig
 from mt.config.stage import Stage
@@ -19,9 +20,6 @@ from mt.model.packed import pack, unpack
 from mt.rundir import EXPORT_FORMAT, PARTIAL, ExportDir, RunDir
 from mt.train.average import mean
 from mt.translator import Translator, check_fingerprints
-
-OWN = ("coverage_penalty", "protect", "retry_loops")
-"""Settings of `decode` that are mt's own: no other program knows them."""
 
 
 class Exporting(NamedTuple):
@@ -96,9 +94,9 @@ def describe(folder: Path, exporting: Exporting, program: str, facts: dict[str, 
 
 def portable(config: Config) -> Config:
     """The settings without the folders of whoever trained it, and without what only mt's own searches know."""
-    left_out = {name: DecodeConfig.model_fields[name].get_default(call_default_factory=True) for name in OWN}
+    defaults = {name: DecodeConfig.model_fields[name].get_default(call_default_factory=True) for name in OWN}
     data = config.data.model_copy(update={"test": {}, "cache": type(config.data).model_fields["cache"].default})
-    return config.model_copy(update={"data": bare(data), "decode": config.decode.model_copy(update=left_out), "run_dir": None})
+    return config.model_copy(update={"data": bare(data), "decode": config.decode.model_copy(update=defaults), "run_dir": None})
 
 
 def bare(value: Any) -> Any:
@@ -114,10 +112,5 @@ def bare(value: Any) -> Any:
 
 def losses(config: Config) -> Iterator[str]:
     """What the run asks for that its export cannot do, a line each."""
-    for name in OWN:
-        if value := getattr(config.decode, name):
-            yield f"decode.{name} {_shown(value)} is not in the export: only mt's own searches know it"
-
-
-def _shown(value: object) -> str:
-    return ", ".join(map(str, value)) if isinstance(value, Sequence) and not isinstance(value, str) else str(value).lower()
+    for name in left_out(config):
+        yield f"{name} is not in the export: only mt's own searches know it"

@@ -148,7 +148,7 @@ def warn(prepared: Prepared, *, say: Say) -> None:
     for line in concerns(prepared):
         say(f"warning: {line}")
     for holder in holders(prepared.config):
-        if holder.obstacles:
+        if holder.obstacles or holder.without:
             say(holder.line())
 
 

@@ -8,6 +8,12 @@ from mt.config.exports import holders
 from mt.config.schema import Config
 
 
+def test_what_only_mt_searches_by_is_told() -> None:
+    values = {"data": {"train": [{"src": "a", "tgt": "b"}], "dev": "none"}, "decode": {"retry_loops": True, "protect": ["numbers"]}}
+    for holder in holders(Config.model_validate(values)):
+        assert holder.line().endswith(", but without decode.protect, decode.retry_loops: only mt's own searches know that")
+
+
 def lines(*, joint: bool = True, **model: object) -> list[str]:
     values = {"data": {"train": [{"src": "a", "tgt": "b"}], "dev": "none"}, "model": model, "tokenizer": {"joint": joint}}
     return [holder.line() for holder in holders(Config.model_validate(values))]
