@@ -62,13 +62,13 @@ def _told(command: Any, words: tuple[str, ...]) -> Iterator[str]:
     yield "\n".join(["```text", " ".join([*words, *pieces]), *(["", *lines] if lines else []), "```"])
     rows = [record for parameter in command.get_params(context) if (record := _record(parameter, context))]
     if rows:
-        yield "\n".join(["| | |", "|---|---|", *(f"| `{_cell(name)}` | {_cell(_plain(text))} |" for name, text in rows)])
+        yield "\n".join(["| option | |", "|---|---|", *(f"| `{_cell(name)}` | {_cell(_plain(text))} |" for name, text in rows)])
     if inside := getattr(command, "commands", {}):
         table = (
             f"| [`{' '.join((*words, name))}`](#{'-'.join((*words, name))}) | {child.get_short_help_str(200)} |"
             for name, child in inside.items()
         )
-        yield "\n".join(["| | |", "|---|---|", *table])
+        yield "\n".join(["| command | |", "|---|---|", *table])
 
 
 def _record(parameter: Any, context: Any) -> tuple[str, str] | None:
@@ -94,7 +94,7 @@ def settings_page() -> str:
         if "." in name:
             parts.append(f"`{name}`{{ #{name} }}{' · ' if value else ''}{value}\n:   {_plain(text)}")
         else:
-            parts += [f"## {name} {{ #{name} }}", f"{_plain(text)} {value}".strip()]
+            parts += [f"## {name} {{ #{name} }}", _plain(text) + (f" {value}" if value.startswith("`") else "")]
     return "\n\n".join(parts) + "\n"
 
 
