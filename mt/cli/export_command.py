@@ -59,6 +59,40 @@ def ct2(
     export(run, out, checkpoint, average=average, weights=weights, quantization=quantization, prove=prove, say=say)
 
 
+@export_app.command(**POSITIONAL, short_help="For the transformers library: loads with its Auto classes.")
+def hf(
+    context: typer.Context,
+    run: Run,
+    out: Out,
+    checkpoint: Checkpoint = "best",
+    average: Average = None,
+    weights: WhichWeights = None,
+    proof: Proven = True,
+    proof_src: ProofSrc = None,
+    proof_ref: ProofRef = None,
+    to: ProofTo = None,
+    tolerance: Tolerance = None,
+) -> None:
+    """Write a run as a folder that AutoModelForSeq2SeqLM and AutoTokenizer of the transformers library load, without code of ours.
+
+    Pre-norm models become Pegasus, post-norm ones Marian; README.md in the folder says how to use it. Its fast tokenizer has to give the
+    ids that the run's gives. Before the folder gets its name, run and export translate a sample, greedily and with the run's beam: lines
+    that are equal, BLEU and lines a second of both are told. If more lines differ than --tolerance allows, the command fails, and nothing
+    is left.
+
+    Examples:
+
+    mt export hf runs/demo demo-hf
+
+    mt export hf runs/demo demo-hf --proof-src test.en --proof-ref test.de
+    """
+    refuse_more(context)
+    prove = prover(run, wanted=proof, src=proof_src, ref=proof_ref, to=to, tolerance=tolerance)
+    from mt.export.hf import export
+
+    export(run, out, checkpoint, average=average, weights=weights, prove=prove, say=say)
+
+
 def refuse_more(context: typer.Context) -> None:
     """Raise MTError, in one line, for words after run and folder."""
     if context.args:

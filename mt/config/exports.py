@@ -9,10 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from mt.config.schema import Config, ModelConfig
+from mt.config.schema import Config
 
 OWN = ("coverage_penalty", "protect", "retry_loops")
 """Settings of `decode` that only mt's own searches know."""
+
+IMPATIENT = "the library ends a search when as many translations are finished as the beam is wide"
+"""What becomes of `decode.patience` in the `transformers` library."""
 
 
 class Holder(NamedTuple):
@@ -43,14 +46,17 @@ def holders(config: Config) -> list[Holder]:
     """What each program makes of the model."""
     model = config.model
     turned = " (model.positions rope: in versions whose encoder has rotary positions)" if model.positions == "rope" else ""
+    impatient = f" (but for decode.patience: {IMPATIENT})" if config.decode.patience != 1 else ""
     architecture = "PegasusForConditionalGeneration" if model.norm == "pre" else "MarianMTModel"
     return [
         Holder("CTranslate2", "its Transformer", [], turned, left_out(config)),
-        Holder("Hugging Face", architecture, list(_strange_to_hugging_face(model, joint=config.tokenizer.joint)), without=left_out(config)),
+        Holder("Hugging Face", architecture, list(strange_to_hugging_face(config)), impatient, left_out(config)),
     ]
 
 
-def _strange_to_hugging_face(model: ModelConfig, *, joint: bool) -> Iterator[str]:
+def strange_to_hugging_face(config: Config) -> Iterator[str]:
+    """Each setting that keeps a model from being one of the `transformers` library, and why."""
+    model, joint = config.model, config.tokenizer.joint
     if model.norm_kind == "rms":
         yield "model.norm_kind rms, it has LayerNorm alone"
     if model.activation == "swiglu":
@@ -61,3 +67,5 @@ def _strange_to_hugging_face(model: ModelConfig, *, joint: bool) -> Iterator[str
         yield "tokenizer.joint false, Pegasus (it is that for model.norm pre) has one vocabulary for both sides"
     elif model.norm == "pre" and not model.tied_embeddings:
         yield "model.tied_embeddings false, Pegasus (it is that for model.norm pre) has one matrix for both sides"
+    if config.tokenizer.normalization != "identity":
+        yield f"tokenizer.normalization {config.tokenizer.normalization}, its fast tokenizers have no rules that are exactly these"

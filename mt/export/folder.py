@@ -77,19 +77,25 @@ def made_in(folder: Path) -> Iterator[Path]:
 
 def describe(folder: Path, exporting: Exporting, program: str, facts: dict[str, Any]) -> None:
     """Put beside a model what it takes to translate with it: tokenizers, settings (`mt.yaml`) and facts (`mt.json`)."""
-    run, translator, checkpoints = exporting
+    run, translator, _ = exporting
     tokenizers, there = translator.tokenizers, ExportDir(folder)
     for file in dict.fromkeys(run.tokenizer_files(joint=tokenizers.joint)):
         shutil.copyfile(file, folder / file.name)
     there.config.write_text(dump(portable(translator.config)), encoding="utf-8", newline="\n")
-    about = {
+    about = origin(exporting, program) | facts
+    there.facts_file.write_text(json.dumps(about, ensure_ascii=False, indent=1) + "\n", encoding="utf-8", newline="\n")
+
+
+def origin(exporting: Exporting, program: str) -> dict[str, Any]:
+    """What an export was made from, and for which program."""
+    run, translator, checkpoints = exporting
+    return {
         "format": EXPORT_FORMAT,
         "program": program,
         "run": run.path.name,
         "checkpoints": checkpoints,
-        "tokenizers": [tokenizers.src.fingerprint, tokenizers.tgt.fingerprint],
+        "tokenizers": [tokenizer.fingerprint for tokenizer in translator.tokenizers],
     }
-    there.facts_file.write_text(json.dumps(about | facts, ensure_ascii=False, indent=1) + "\n", encoding="utf-8", newline="\n")
 
 
 def portable(config: Config) -> Config:

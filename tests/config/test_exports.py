@@ -44,6 +44,19 @@ def test_all_that_is_strange_is_named() -> None:
     ]
 
 
+def test_what_one_search_does_not_know_is_named() -> None:
+    values = {"data": {"train": [{"src": "a", "tgt": "b"}], "dev": "none"}, "decode": {"patience": 2.0}}
+    ours, theirs = (holder.line() for holder in holders(Config.model_validate(values)))
+    assert ("patience" in ours, "patience" in theirs) == (False, True)
+
+
+def test_rules_of_normalisation_are_for_ctranslate2_alone() -> None:
+    values = {"data": {"train": [{"src": "a", "tgt": "b"}], "dev": "none"}, "tokenizer": {"normalization": "nmt_nfkc"}}
+    ours, theirs = (holder.line() for holder in holders(Config.model_validate(values)))
+    assert ours.startswith("CTranslate2: can hold it")
+    assert theirs.startswith("Hugging Face: cannot hold it: tokenizer.normalization nmt_nfkc, ")
+
+
 def test_two_vocabularies_are_for_post_norm_alone() -> None:
     assert "tokenizer.joint false" in lines(joint=False)[1]
     assert lines(joint=False, norm="post")[1] == "Hugging Face: can hold it, as MarianMTModel"
