@@ -4,6 +4,7 @@
 bench.py train   real target tokens a second of the training step, on random ids with the lengths of a corpus, against a yardstick program
 bench.py memory  peak memory of the training step with gradient checkpointing and without
 bench.py decode  lines a second, on a trained run: greedy search with the cache against without it, or mt against CTranslate2 (--ct2)
+bench.py serve   lines a second of many clients of `mt serve` against one that asks line by line; more clients than it takes
 bench.py data    time and memory to prepare generated corpora of some sizes, to go through an epoch, and to seek in it
 """
 
@@ -26,6 +27,10 @@ def bench(args: argparse.Namespace) -> dict[str, Any]:
         from bench_decode import bench_ct2, bench_decode
 
         return bench_ct2(args) if args.ct2 else bench_decode(args)
+    if args.name == "serve":
+        from bench_serve import bench_serve
+
+        return bench_serve(args)
     from bench_model import bench_memory, bench_train
 
     return {"train": bench_train, "memory": bench_memory}[args.name](args)
@@ -50,6 +55,14 @@ def parser() -> argparse.ArgumentParser:
     decode.add_argument("--ref", help="its translation: text in, text out is timed and scored as well; with --ct2 what comes out is")
     decode.add_argument("--ct2", action="store_true", help="the same ids in the same batches through CTranslate2, float32 and int8")
     decode.add_argument("--precision", nargs="+", default=["fp32"], choices=["fp32", "bf16"], help="with --ct2: of mt's own")
+    serve = commands.add_parser("serve", help="speed of a server under load")
+    serve.add_argument("--model", required=True, metavar="RUN")
+    serve.add_argument("--src", required=True, help="lines that are asked for")
+    serve.add_argument("--requests", type=int, default=5000)
+    serve.add_argument("--clients", type=int, default=64)
+    serve.add_argument("--one-by-one", type=int, default=500, help="lines of the client that asks line by line")
+    serve.add_argument("--overload", type=int, default=400, help="requests at once")
+    serve.add_argument("--threads", type=int, default=os.cpu_count())
     for command in (train, memory, decode):
         command.add_argument("--blocks", type=int, default=5)
         command.add_argument("--threads", type=int, default=os.cpu_count())
@@ -57,7 +70,7 @@ def parser() -> argparse.ArgumentParser:
     data.add_argument("--pairs", required=True, metavar="N[,N…]", help="sizes of the corpora, such as 1000000,3000000,10000000")
     data.add_argument("--folder", metavar="DIR", help="where corpora and caches are made; left out: a temporary folder (2.5 GB a million)")
     data.add_argument("--workers", type=int, default=0, help="processes that make batches")
-    for command in (train, memory, decode, data):
+    for command in (train, memory, decode, serve, data):
         command.add_argument("--json", metavar="OUT", help="write the figures here")
     return top
 
