@@ -12,6 +12,7 @@ from mt.constraints.control import Control
 from mt.constraints.glossary import Glossary, Term
 from mt.decode.engine import Beam
 from mt.decode.translation import Translation
+from mt.errors import DecodeError
 from mt.serve.details import NONE, Details, details_of
 from mt.serve.language_names import named
 from mt.serve.limits import Limits, RefusedError
@@ -59,6 +60,14 @@ class Model:
     def source(self) -> Language | None:
         """The language it translates from, if it is known and the only one."""
         return Language(self.sources[0], named(self.sources[0])) if len(self.sources) == 1 else None
+
+    @property
+    def aligns(self) -> bool:
+        """Whether it tells which words look at which."""
+        try:
+            return bool(self.translator.engine.models)
+        except DecodeError:
+            return False
 
     def target(self, wanted: str | None) -> str | None:
         """The code of the language that is wanted, as the model has it; None if nobody knows. Raises RefusedError if it has no such."""

@@ -6,9 +6,13 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from torch import Tensor
+
 from mt.decode.parts import spaced, split
 from mt.decode.translation import Translation
+from mt.errors import DecodeError
 from mt.forced.attended import attended
+from mt.forced.given import Given
 from mt.forced.links import given_of
 from mt.formats.pairs import one_line
 from mt.tokenizer.spm import Tokenizer
@@ -55,9 +59,7 @@ def details_of(translator: Translator, found: Sequence[Translation], *, to: str 
         given_of([target.prefix + ids for ids in own], one.hypotheses[0][1]) if one.hypotheses and own else []
         for one, own in zip(found, encoded, strict=True)
     ]
-    engine, flat = translator.engine, [part for parts in given for part in parts]
-    budget = translator.config.decode.batch_tokens
-    weights = dict(attended(engine.models, flat, translator.tokenizers, device=engine.device, batch_tokens=budget))
+    weights = attention_of(translator, [part for parts in given for part in parts])
     glue, tag, place = " " if spaced(target.lang) else "", len(target.prefix), 0
     all_details = []
     for one, parts in zip(found, given, strict=True):
@@ -78,10 +80,21 @@ def details_of(translator: Translator, found: Sequence[Translation], *, to: str 
                 details.tokens.append(Token(text[first:last], start + first, start + last, math.exp(value)))
             next(probable)  # that of the end
             start += len(text) + len(glue)
-            details.alignment.extend(links(weights[place][:-1, tag:].tolist(), before))
+            if weights:
+                details.alignment.extend(links(weights[place][:-1, tag:].tolist(), before))
             place += 1
         all_details.append(details)
     return all_details
+
+
+def attention_of(translator: Translator, given: Sequence[Given]) -> dict[int, Tensor]:
+    """What each output looks at, by its place; nothing where the model runs in another program, which does not tell."""
+    engine = translator.engine
+    try:
+        models = engine.models
+    except DecodeError:
+        return {}
+    return dict(attended(models, given, translator.tokenizers, device=engine.device, batch_tokens=translator.config.decode.batch_tokens))
 
 
 def source_parts(line: str, src: Tokenizer, *, most: int) -> list[tuple[int, str]]:

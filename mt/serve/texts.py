@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from typing import Any, Literal, NamedTuple
 
@@ -11,9 +13,13 @@ from mt.decode.parts import spaced
 from mt.serve import html_text
 from mt.serve.access_log import Note
 from mt.serve.answering import Answer, Ask, Model
+from mt.serve.inline_tags import Word, words_of, wrapped
 from mt.serve.limits import Limits, RefusedError
 from mt.serve.queue import Line, Queue
-from mt.serve.sentences import Layout, Sentence, gap, laid_out, put_together
+from mt.serve.sentences import Layout, Sentence, gap, laid_out, put_together, without_surrogates
+
+LONG = 50_000
+"""Characters that are cut into sentences in a thread of their own: meanwhile others are answered."""
 
 
 class Translated(NamedTuple):
@@ -48,6 +54,18 @@ class Text:
         count = min(most, max(map(len, every), default=1) or 1)
         texts = [[own[min(rank, len(own) - 1)][0] if own else "" for own in every] for rank in range(count)]
         return list(dict.fromkeys(put_together(self.layout, one, lang=self.lang) for one in texts))
+
+    def as_html(self, flow: html_text.Flow) -> str:
+        """The translation with the elements of its source."""
+        if not flow.elements:
+            return html_text.escaped(self.text)
+        words: list[Word] = []
+        source_place = place = 0
+        for one in self.sentences:
+            source_place, place = source_place + len(one.sentence.before), place + len(one.before)
+            words += words_of(one.answer.details, source_place, place)
+            source_place, place = source_place + len(one.sentence.text), place + len(one.answer.translation.text)
+        return wrapped(self.text, flow.elements, words, source=flow.text or "")
 
     def as_json(self, *, n_best: int, details: bool) -> dict[str, Any]:
         """What clients are given."""
@@ -107,23 +125,31 @@ class Service:
     ) -> list[Text]:
         """Texts in a language, each translated sentence by sentence. Raises RefusedError as the queue does, and for a prefix of several."""
         known = source if source not in (None, "auto") else self.model.sources[0] if self.model.sources else None
-        documents = [html_text.chunks(text) for text in texts] if form == "html" else []
-        plain = [chunk.text for chunks in documents for chunk in chunks if chunk.text is not None] if documents else texts
-        layouts = [laid_out(text, known) for text in plain]
+        if form == "html":
+            return await self._documents(texts, ask, note, target=target, lang=known, seconds=seconds)
+        cut = partial(map, partial(laid_out, lang=known), texts)
+        layouts = list(cut()) if sum(map(len, texts)) < LONG else await asyncio.to_thread(lambda: list(cut()))
         if prefix and any(len(layout.sentences) > 1 for layout in layouts):
             raise RefusedError(422, "prefix: goes with a text of one sentence; send the sentences one by one")
         lines = [Line(sentence.text, prefix) for layout in layouts for sentence in layout.sentences]
         answers = iter(await self.lines(lines, ask, note, seconds=seconds))
-        found = [self._text(layout, list(islice(answers, len(layout.sentences))), target) for layout in layouts]
-        if form == "text":
-            return found
-        rest = iter(found)
-        whole = []
-        for chunks in documents:
-            own = [next(rest) for chunk in chunks if chunk.text is not None]
-            text = html_text.put_together(chunks, [one.text for one in own])
-            whole.append(Text(text, [one for text_ in own for one in text_.sentences], lang=target))
-        return whole
+        return [self._text(layout, list(islice(answers, len(layout.sentences))), target) for layout in layouts]
+
+    async def _documents(
+        self, documents: Sequence[str], ask: Ask, note: Note, *, target: str | None, lang: str | None, seconds: float | None
+    ) -> list[Text]:
+        """HTML, with its tags where the words are that they were around."""
+        known = [html_text.flows(without_surrogates(document), together=self.model.aligns) for document in documents]
+        if any(flow.elements for flows in known for flow in flows):
+            ask = replace(ask, details=True)
+        plain = [text for flows in known for flow in flows if (text := flow.text) is not None]
+        rest = iter(await self.texts(plain, ask, note, target=target, source=lang, seconds=seconds))
+        found = []
+        for flows in known:
+            texts = [None if flow.text is None else next(rest) for flow in flows]
+            whole = "".join(flow.raw if text is None else text.as_html(flow) for flow, text in zip(flows, texts, strict=True))
+            found.append(Text(whole, [one for text in texts if text for one in text.sentences], lang=target))
+        return found
 
     def _text(self, layout: Layout, answers: Sequence[Answer], target: str | None) -> Text:
         text = put_together(layout, [answer.translation.text for answer in answers], lang=target)

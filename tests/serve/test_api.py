@@ -9,8 +9,11 @@ from typing import Any
 
 import pytest
 
-from mt.serve.answering import Model
+from mt.decode.translation import Translation
+from mt.search.step import Hypothesis
+from mt.serve.answering import Answer, Model
 from mt.serve.api import application
+from mt.serve.details import NONE
 from mt.serve.limits import Limits
 from tests import toy
 from tests.serve.serving import Asking, asking, client_of, lively_model, run_async
@@ -112,6 +115,26 @@ def test_html_keeps_its_tags(ask: Asking, model: Model) -> None:
     (found,) = translations(ask, f"<p class=x>{LINES[0]}</p>\n<script>a < b</script>", format="html")
     (expected,) = model.translator.translate(LINES[:1])
     assert found["text"] == f"<p class=x>{expected.text}</p>\n<script>a < b</script>"
+
+
+def test_a_sentence_with_tags_is_translated_as_one_without(ask: Asking) -> None:
+    first, *rest = LINES[0].split()
+    (plain,) = translations(ask, LINES[0])
+    (found,) = translations(ask, f"<p>{first} <a href='x'>{' '.join(rest)}</a></p>", format="html")
+    assert found["text"].count("<a href='x'>") == found["text"].count("</a>") == 1
+    assert found["text"].replace("<a href='x'>", "").replace("</a>", "") == f"<p>{plain['text']}</p>"
+
+
+def test_markup_in_a_translation_is_text(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = "<script>alert(1)</script>"
+
+    def evil(_: Any, lines: Any) -> list[Answer]:
+        return [Answer(Translation(line.text, [(script, Hypothesis([], -1.0, -1.0, truncated=False))]), NONE) for line in lines]
+
+    monkeypatch.setattr(model, "search", evil)
+    (found,) = translations(asking(model), "<p>One <b>two</b></p>", format="html")
+    assert script not in found["text"]
+    assert found["text"].count("<b>") == 1
 
 
 @pytest.mark.parametrize("text", ["a\x00b\x07\x1b[31m", "\ud800", "\U0010ffff\ufeff\u202e", "\x85\u2028\x0b", "\u2581", "</s><unk>"])

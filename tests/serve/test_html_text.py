@@ -6,25 +6,34 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mt.serve.html_text import chunks, put_together
+from mt.serve.html_text import flows
 
 PARTS = ["<p>", "</p>", "<b", ">", "<br/>", "<!--", "-->", "a", " ", "&amp;", "&lt;", '"', "'", "=", "<script>", "</script>", "<", "<!x>"]
 
 
 def texts(document: str) -> list[str]:
-    return [chunk.text for chunk in chunks(document) if chunk.text is not None]
+    return [text for flow in flows(document, together=False) if (text := flow.text) is not None]
 
 
 @given(st.lists(st.sampled_from(PARTS), max_size=30).map("".join))
-def test_the_chunks_are_the_document(document: str) -> None:
-    assert "".join(chunk.raw for chunk in chunks(document)) == document
+def test_the_flows_are_the_document(document: str) -> None:
+    for together in False, True:
+        assert "".join(flow.raw for flow in flows(document, together=together)) == document
 
 
-def test_text_is_translated_and_all_else_stays() -> None:
-    document = "<!doctype html>\n<p class=\"a>b\" title='x'>One &amp; two.<br>\n<!-- Three. --><b>Four</b></p>"
-    assert texts(document) == ["One & two.", "Four"]
-    expected = document.replace("One &amp; two.", "A &lt;b&gt;").replace("Four", "B")
-    assert put_together(chunks(document), ["A <b>", "B"]) == expected
+def test_text_goes_on_in_elements_that_mark_words() -> None:
+    document = "<p>One &amp; <b>two</b> <i>three</i>.<br>Four <code>x</code> five.</p>"
+    found = flows(document, together=True)
+    assert [flow.text for flow in found if flow.text] == ["One & two three.", "Four ", " five."]
+    (flow,) = [flow for flow in found if flow.elements]
+    text = flow.text or ""
+    assert [(text[one.start : one.end], one.opened) for one in flow.elements] == [("two", "<b>"), ("three", "<i>")]
+    assert texts(document) == ["One & ", "two", "three", ".", "Four ", " five."]
+
+
+@pytest.mark.parametrize("document", ["One</b> two", "<b>One", "<b>One <i>two</b></i>", "<b>One</i>", "<b>" * 2000 + "x" + "</b>" * 2000])
+def test_tags_that_are_no_pairs_end_a_text(document: str) -> None:
+    assert not any(flow.elements for flow in flows(document, together=True))
 
 
 @pytest.mark.parametrize(
@@ -34,6 +43,7 @@ def test_text_is_translated_and_all_else_stays() -> None:
         "<style>p > b {color: red}</style>",
         "<code>One <b>two</b></code>",
         '<p translate="no">One <i>two</i></p>',
+        "<span class='notranslate'>One</span>",
         "<p class='x notranslate'>One</p>",
         "<textarea>One</textarea>",
     ],
@@ -42,12 +52,8 @@ def test_what_is_no_text_stays(kept: str) -> None:
     assert texts(f"{kept}<p>Two</p>") == ["Two"]
 
 
-def test_markup_in_a_translation_is_text() -> None:
-    assert put_together(chunks("<p>One</p>"), ["<script>alert(1)</script>"]) == "<p>&lt;script&gt;alert(1)&lt;/script&gt;</p>"
-
-
-@pytest.mark.parametrize("piece", ["<", "<a ", '<a "', "<a '\"", "<!--", "</", "<b ='", "&", "<p>"])
+@pytest.mark.parametrize("piece", ["<", "<a ", '<a "', "<a '\"", "<!--", "</", "<b ='", "&", "<p>", "<b>", "<b>x</b>"])
 def test_no_document_takes_long(piece: str) -> None:
     began = time.process_time()
-    chunks(piece * (20_000 // len(piece)))
+    flows(piece * (20_000 // len(piece)), together=True)
     assert time.process_time() - began < 2
