@@ -41,21 +41,21 @@ def bench_serve(args: argparse.Namespace) -> dict[str, Any]:
     asked = list(islice(cycle(lines), args.requests))
     few = list(islice(cycle(lines), args.one_by_one))
     alone = ["--batch-wait", "0", "--max-batch", "1"]
-    single, before = one_by_one(args, alone, few)
-    with server(args, []) as address:
+    single, before, cpu_before = one_by_one(args, alone, few)
+    with server(args, []) as (address, process):
         asyncio.run(clients(address, asked[:200], args.clients))  # what is made once is made
-        metrics = counted(address)
+        metrics, spent = counted(address), cpu_seconds(process)
         began = time.perf_counter()
         many = asyncio.run(clients(address, asked, args.clients))
-        seconds = time.perf_counter() - began
+        seconds, spent = time.perf_counter() - began, cpu_seconds(process) - spent
         after = counted(address)
         overload = overloaded(address, asked, args.overload, args.clients)
-    _, later = one_by_one(args, alone, few)
+    _, later, cpu_after = one_by_one(args, alone, few)
     batches = after["mt_batch_sentences_count"] - metrics["mt_batch_sentences_count"]
     sentences = after["mt_batch_sentences_sum"] - metrics["mt_batch_sentences_sum"]
     expected = {line: one.text for line, one in zip(few, single, strict=True)}
     figures = {
-        "one_by_one": {"before": before, "after": later},
+        "one_by_one": {"before": before, "after": later, "cpu_ms": 1000 * statistics.mean((cpu_before, cpu_after))},
         "clients": args.clients,
         "requests": len(many),
         "errors": sum(one.status != 200 for one in many),
@@ -64,21 +64,31 @@ def bench_serve(args: argparse.Namespace) -> dict[str, Any]:
         "p50_ms": 1000 * quantile([one.seconds for one in many], 0.5),
         "p95_ms": 1000 * quantile([one.seconds for one in many], 0.95),
         "lines_per_second": len(many) / seconds,
+        "cpu_ms": 1000 * spent / len(many),
         "overload": overload,
         "threads": args.threads,
     }
-    figures["ratios"] = {"batched": figures["lines_per_second"] / statistics.mean((before, later))}
+    figures["ratios"] = {
+        "batched": figures["lines_per_second"] / statistics.mean((before, later)),
+        "cpu": figures["one_by_one"]["cpu_ms"] / figures["cpu_ms"],
+    }
     print_table(figures)
     return figures
 
 
-def one_by_one(args: argparse.Namespace, words: Sequence[str], lines: Sequence[str]) -> tuple[list[Answered], float]:
-    """The answers, and lines a second."""
-    with server(args, words) as address:
+def one_by_one(args: argparse.Namespace, words: Sequence[str], lines: Sequence[str]) -> tuple[list[Answered], float, float]:
+    """The answers, lines a second, and the server's processor time for one, in seconds."""
+    with server(args, words) as (address, process):
         asyncio.run(clients(address, lines[:20], 1))
-        began = time.perf_counter()
+        began, spent = time.perf_counter(), cpu_seconds(process)
         found = asyncio.run(clients(address, lines, 1))
-        return found, len(lines) / (time.perf_counter() - began)
+        return found, len(lines) / (time.perf_counter() - began), (cpu_seconds(process) - spent) / len(lines)
+
+
+def cpu_seconds(process: int) -> float:
+    """Processor time that a process has had, all its threads together: it depends less than the clock on what else the machine does."""
+    stat = Path(f"/proc/{process}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+    return (int(stat[11]) + int(stat[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def overloaded(address: tuple[str, int], lines: Sequence[str], at_once: int, usual: int) -> dict[str, Any]:
@@ -103,8 +113,8 @@ def quantile(values: Sequence[float], share: float) -> float:
 
 
 @contextmanager
-def server(args: argparse.Namespace, words: Sequence[str]) -> Iterator[tuple[str, int]]:
-    """`mt serve` with these options; its address."""
+def server(args: argparse.Namespace, words: Sequence[str]) -> Iterator[tuple[tuple[str, int], int]]:
+    """`mt serve` with these options: its address, and the number of the process."""
     command = [sys.executable, "-m", "mt", "serve", "--model", args.model, "--port", "0", *words]
     environment = {**os.environ, "OMP_NUM_THREADS": str(args.threads)}
     with subprocess.Popen(command, stderr=subprocess.PIPE, encoding="utf-8", env=environment, bufsize=1) as process:
@@ -115,7 +125,7 @@ def server(args: argparse.Namespace, words: Sequence[str]) -> Iterator[tuple[str
             raise SystemExit(first + process.stderr.read())
         drained = subprocess.Popen(["cat"], stdin=process.stderr, stdout=subprocess.DEVNULL)  # a full pipe would hold it up
         try:
-            yield address[1], int(address[2])
+            yield (address[1], int(address[2])), process.pid
         finally:
             process.send_signal(signal.SIGTERM)
             process.wait()
@@ -177,6 +187,9 @@ def print_table(figures: dict[str, Any]) -> None:
     print(f"one by one            {alone['before']:8.1f} lines/s before, {alone['after']:.1f} after")
     many = f"{figures['clients']:3} clients"
     print(f"{many:21} {figures['lines_per_second']:8.1f} lines/s, {ratio:.2f} times as many")
+    print(
+        f"  processor time      {figures['cpu_ms']:8.1f} ms a line, one by one {alone['cpu_ms']:.1f}: {figures['ratios']['cpu']:.2f} times"
+    )
     print(f"  requests, errors    {figures['requests']:8} {figures['errors']:8}   (translated otherwise: {figures['differ']})")
     print(f"  sentences a batch   {figures['mean_batch']:8.1f}")
     print(f"  p50, p95            {figures['p50_ms']:8.0f} ms {figures['p95_ms']:.0f} ms")

@@ -88,6 +88,8 @@ class Queue(Generic[Ask, Found]):
         self._open: set[Ticket[Ask, Found]] = set()
         self._ended = False
         self._speed = 0.0
+        self._free = 0.0
+        """When the last batch was done: whoever was answered may have more to ask at once."""
         self._thread = threading.Thread(target=self._work, name="translator", daemon=True)
 
     def start(self) -> None:
@@ -169,6 +171,7 @@ class Queue(Generic[Ask, Found]):
     def _work(self) -> None:
         while batch := self._next():
             self._translate(batch)
+            self._free = time.monotonic()
 
     def _next(self) -> list[Share[Ask, Found]]:
         """The next batch, once it is full or its oldest line has waited long enough; none when all is done."""
@@ -181,7 +184,7 @@ class Queue(Generic[Ask, Found]):
                     continue
                 ask, since = self._waiting[0].ask, self._waiting[0].since
                 lines = sum(ticket.left for ticket in self._waiting if ticket.ask == ask)
-                rest = since + self._limits.batch_seconds - time.monotonic()
+                rest = max(since, self._free) + self._limits.batch_seconds - time.monotonic()
                 if rest <= 0 or lines >= self._limits.batch or self._ended:
                     return self._take(ask)
                 self._changed.wait(rest)
