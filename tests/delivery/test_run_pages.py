@@ -68,7 +68,7 @@ def run(command: str) -> tuple[int, list[str]]:
     """A line of a console; its exit code, and the lines it prints on both streams."""
     piped = ECHO.fullmatch(command)
     words = shlex.split(piped[2] if piped else command)
-    if words[:3] == ["mt", "export", "ct2"]:
+    if words[:2] == ["mt", "export"]:
         words += ["--tolerance", "100"]  # what has learnt nothing says other things for the least rounding
     if words[:2] == ["mt", "serve"]:
         return SERVED.start(words)
@@ -126,7 +126,7 @@ def test_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_the_tutorial_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for extra in ("ctranslate2", "fastapi", "uvicorn"):
+    for extra in ("ctranslate2", "transformers", "fastapi", "uvicorn"):
         pytest.importorskip(extra)
     monkeypatch.chdir(tmp_path)
     try:
