@@ -14,6 +14,7 @@ Legend: B sentences, V vocabulary.
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Sequence
 from itertools import accumulate
@@ -71,6 +72,7 @@ def library() -> Any:
         import ctranslate2
     except ImportError:
         raise ConfigError(f"CTranslate2 is an extra: {EXTRA}") from None
+    ctranslate2.set_log_level(logging.ERROR)  # what numbers it computes in is told otherwise
     return ctranslate2
 
 
