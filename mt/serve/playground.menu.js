@@ -41,13 +41,10 @@ export class Menu {
     this.#closed();
   }
 
-  #closed() {
-    if (!this.anchor) return;
-    const anchor = this.anchor;
+  #closed() {  // the browser gives the focus back to the word
+    this.controller?.abort();
+    this.anchor?.setAttribute("aria-expanded", "false");
     this.anchor = null;
-    this.controller.abort();
-    anchor.setAttribute("aria-expanded", "false");
-    if (this.root.contains(document.activeElement) || document.activeElement === document.body) anchor.focus();
   }
 
   #fill(...content) {

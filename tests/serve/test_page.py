@@ -6,6 +6,7 @@ The server is real, its model a toy that makes nonsense. Where a test is about t
 from __future__ import annotations
 
 import re
+import runpy
 from collections.abc import Iterator
 from importlib.resources import files
 from pathlib import Path
@@ -25,6 +26,7 @@ POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
+LOOK = Path(__file__).parents[2] / "scripts" / "look.py"
 WORDS = "#result .word"
 EVIL = "<b>bold</b> <script>document.title = 'gone'</script> <img src=x onerror=alert(1)>"
 
@@ -435,6 +437,7 @@ def test_what_is_too_long_is_not_sent(tab: Tab) -> None:
 
 def test_a_busy_server_is_asked_again_when_it_says(tab: Tab) -> None:
     page = tab.open()
+    tab.answer("health", lambda _: {"status": "draining"}, status=503)  # nothing else makes it try again
     answers = iter([429, 200])
 
     def answer(route: Any) -> None:
@@ -586,6 +589,8 @@ def test_all_is_done_by_keys(tab: Tab) -> None:
     assert page.locator(f"{WORDS}[aria-expanded=true]").count() == 0
     page.keyboard.press("Tab")  # past the other words
     assert page.evaluate("document.activeElement.id") == "shade"
+    page.keyboard.press("Shift+Tab")  # back to where one was
+    assert page.evaluate(focused) == "TWO"
 
 
 INTERACTIVE = {"button", "textbox", "combobox", "checkbox", "link", "menuitemradio", "spinbutton", "menu", "progressbar", "searchbox"}
@@ -613,14 +618,19 @@ def test_a_phone_has_room_for_all_of_it(tab: Tab) -> None:
     page.set_viewport_size({"width": 390, "height": 800})
     tab.open()
     word = "W" * 200
-    tab.answer("v1/translate", lambda _: translated(sentence("a", word), hypotheses=[{"text": word, "score": -1.0, "log_prob": -1.0}] * 2))
+    found = [{"text": word, "score": -1.0, "log_prob": -1.0}] * 2
+    tab.answer("v1/translate", lambda _: translated(sentence("a", word, flags=["loop"]), hypotheses=found))
     tab.answer("v1/alternatives", lambda _: {"alternatives": [{"text": word, "next": word, "probability": 0.5}]})
     tab.write(f"{word} a")
     page.wait_for_selector(WORDS)
+    page.check("#shade")
     page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
     page.locator(WORDS).first.click()
     page.wait_for_selector("#menu button")
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    measures = runpy.run_path(str(LOOK))["MEASURES"]  # width, size of type, contrast
+    for scheme in "light", "dark":
+        page.emulate_media(color_scheme=scheme)
+        assert page.evaluate(measures) == []
     box = page.locator("#menu").bounding_box()
     assert box["x"] >= 0
     assert box["x"] + box["width"] <= 390
