@@ -30,11 +30,13 @@ def card(
     limits: Sequence[str],
     proof: Mapping[str, Any] | None,
     library: str,
+    best: bool,
 ) -> str:
     """The whole file.
 
     `facts` are said of the model, `usage` is a block of Python, `limits` are what the export does otherwise, `proof` is what came of its
-    comparison with the run, and `library` is what runs it. Whatever comes from a corpus or a config is escaped.
+    comparison with the run, `library` is what runs it, and `best` says that the scores of the run are those of this checkpoint. Whatever
+    comes from a corpus or a config is escaped.
     """
     pairs = list(dict.fromkeys(langs for corpus in config.data.train if (langs := langs_of(config, corpus))))
     ways = ", ".join(f"{langs.src} to {langs.tgt}" for langs in pairs)
@@ -45,7 +47,7 @@ def card(
     before: list[Block] = [
         Heading("Model"),
         Table(("", ""), tuple(facts), remarks=1),
-        *_scores(run),
+        *_scores(run, best=best),
         *_proof(proof),
         *_data(run),
     ]
@@ -55,7 +57,7 @@ def card(
     return "\n".join(["---", *lines, "---", "", f"{body}{mark}\n```python\n{usage.rstrip()}\n```\n{rest}"])
 
 
-def _scores(run: RunDir) -> Iterator[Block]:
+def _scores(run: RunDir, *, best: bool) -> Iterator[Block]:
     """Of the test sets, and of the best checkpoint on the dev set, with what they were computed by."""
     rows = []
     for name, one in _read(run, "test_scores").items():
@@ -63,16 +65,17 @@ def _scores(run: RunDir) -> Iterator[Block]:
             low, high = metric.get("interval") or (None, None)
             span = "" if low is None else f"[{low:.2f}, {high:.2f}]"
             rows.append((_line(name), metric["name"], f"{metric['score']:.2f}", span, _beam(one), str(metric.get("signature", ""))))
-    best = History.of(run).best or {}
-    for told, signature in (best.get("signatures") or {}).items():
+    judged = History.of(run).best or {}
+    for told, signature in (judged.get("signatures") or {}).items():
         name, _, metric = told.rpartition(" ")
-        scores = numbers((best.get("sets") or {}).get(name, {})) if name else best["scores"]
+        scores = numbers((judged.get("sets") or {}).get(name, {})) if name else judged["scores"]
         if metric in scores:
             called = _line(f"dev {name}".strip())
-            rows.append((called, METRICS.get(metric, metric), f"{scores[metric]:.2f}", "", _beam(best), str(signature)))
+            rows.append((called, METRICS.get(metric, metric), f"{scores[metric]:.2f}", "", _beam(judged), str(signature)))
     if rows:
         yield Heading("Scores")
-        yield Paragraph(("Of raw, detokenised text, through sacreBLEU; intervals are 95 %, by bootstrap.",))
+        other = () if best else ("They are of the run's best checkpoint, which this is not.",)
+        yield Paragraph(("Of raw, detokenised text, through sacreBLEU; intervals are 95 %, by bootstrap.", *other))
         yield Table(("set", "metric", "score", "interval", "beam", "signature"), tuple(rows), remarks=1)
 
 

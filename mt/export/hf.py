@@ -7,6 +7,7 @@ in a folder each; README.md for whoever gets it, and mt.json, which says what it
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -83,6 +84,8 @@ def export(
         if other.translated:
             for line in proven_losses(native, other):
                 say(line)
+        if proof:
+            proof = {**proof, "sample": re.sub(r"\S*/", "", proof["sample"])}  # whoever gets the folder need not know where files lie
         write_json(ExportDir(partial).facts_file, {**origin(exporting, PROGRAM), "proof": proof})
         readme = describe(exporting, folder.absolute().name, proof)
         (partial / "README.md").write_text(readme, encoding="utf-8", newline="\n")
@@ -202,6 +205,7 @@ def describe(exporting: Exporting, name: str, proof: dict[str, Any] | None) -> s
         limits=[*LIMITS, *lost(config), *losses(config)],
         proof=proof,
         library=PROGRAM,
+        best=checkpoints == [Path(run.names().get("best", "")).name],
     )
 
 
@@ -268,6 +272,8 @@ class HfOther:
         self.translated: list[tuple[str, str]] = []
         """The newest lines, with what became of them."""
         self.to: str | None = None
+        self.turned = 0
+        """How many of them have the same pieces in another order."""
         self.files = exporting.run.tokenizer_files(joint=joint)
         for file, tokenizer in zip(self.files, (self.src, self.tgt), strict=True):
             model_bytes = file.read_bytes()
@@ -279,7 +285,7 @@ class HfOther:
         whole = [split(one_line(line), src, most=most) if line.strip() else [] for line in lines]
         parts = [[part for part in own if part.strip() and src.encode(part)] for own in whole]
         flat = [part for own in parts for part in own]
-        refuse_other_ids(self.files[0].read_bytes(), self.src.backend_tokenizer, flat)
+        self.turned = refuse_other_ids(self.files[0].read_bytes(), self.src.backend_tokenizer, flat)
         found = self.tgt.batch_decode(self.search(self.ids(flat, to), search), skip_special_tokens=True)
         rest, glue = iter(found), " " if spaced(self.native.target(to).lang) else ""
         texts = [one_line(glue.join(next(rest) for _ in own)) for own in parts]
@@ -355,6 +361,8 @@ def proven_losses(native: Translator, other: HfOther) -> Iterator[str]:
     ours, theirs = -sum(map(sum, found)) / sum(map(len, found)), other.loss(pairs)
     if not abs(ours - theirs) <= CLOSE:
         raise RunError(f"the export does not compute what the run does: its loss is {theirs:.6f} a piece, that of the run {ours:.6f}")
+    if other.turned:
+        yield f"{counted(other.turned, 'line')} cut into the same pieces in another order, equally probable"
     yield f"loss of {counted(len(pairs), 'translation')}: {ours:.6f} a piece by the run, {theirs:.6f} by the export"
 
 

@@ -76,7 +76,8 @@ def both(kind: str, with_bytes: bool) -> tuple[Tokenizer, Any]:
 def test_every_text_has_the_same_ids(kind: str, with_bytes: bool, text: str) -> None:
     ours, fast = both(kind, with_bytes)
     ids = ours.encode(text.replace("\n", " "))
-    assert fast.encode(text.replace("\n", " "), add_special_tokens=False).ids == ids
+    found = fast.encode(text.replace("\n", " "), add_special_tokens=False).ids
+    assert found == ids or (kind == "unigram" and sorted(found) == sorted(ids))
     if ours.unk not in ids:
         assert fast.decode(ids) == ours.decode(ids)
 
@@ -115,11 +116,16 @@ def test_a_difference_is_told() -> None:
         refuse_other_ids(model(), deaf, toy.sentences(1))
 
 
-def test_a_symbol_that_overlaps_itself_is_found_elsewhere_by_a_unigram() -> None:
+def test_a_unigram_may_have_the_same_pieces_in_another_order() -> None:
+    """Here because a symbol overlaps itself; nothing but the order may differ, and with bpe not even that."""
     bpe, unigram = (model(kind, symbols=("@@",)) for kind in ("bpe", "unigram"))
-    refuse_other_ids(bpe, fast_tokenizer(bpe), odd_lines(bpe))
-    with pytest.raises(RunError, match="would cut '@@@' otherwise"):
-        refuse_other_ids(unigram, fast_tokenizer(unigram), odd_lines(unigram))
+    assert refuse_other_ids(bpe, fast_tokenizer(bpe), ["@@@"]) == 0
+    fast, ours = fast_tokenizer(unigram), Tokenizer(unigram)
+    assert fast.encode("@@@", add_special_tokens=False).ids != ours.encode("@@@")
+    assert refuse_other_ids(unigram, fast, ["@@@", "meri"]) == 1
+    fast.normalizer = tokenizers.normalizers.Replace("me", "")
+    with pytest.raises(RunError, match="would cut 'meri' otherwise"):
+        refuse_other_ids(unigram, fast, ["meri"])
 
 
 def test_rules_of_normalisation_are_refused() -> None:

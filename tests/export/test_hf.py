@@ -119,10 +119,11 @@ def test_the_card_says_what_the_run_knows(made: Made) -> None:
     parameters = sum(one.numel() for one in Translator.load(made.run).model.parameters())
     assert f"| parameters | {parameters} |" in made.card
     assert "| greedy | 40 of 40 |" in made.card
+    assert str(made.folder) not in made.card + (made.out / "mt.json").read_text(encoding="utf-8")
 
 
 def test_text_of_corpora_is_escaped_in_the_card(tmp_path: Path) -> None:
-    run = lively_run(tmp_path, TIED, "data.train=[{src: train.src, tgt: train.trg, name: '<script>*a*|b'}]")
+    run = lively_run(tmp_path, TIED, "data.train=[{src: train.src, tgt: train.trg, name: '<script>*a*|b'}]", checkpoints=(1, 2))
     run.data.mkdir()
     run.filtered.write_text(json.dumps({"corpora": {"<script>*a*|b": {"total": 2, "kept": 2, "dropped": []}}}), encoding="utf-8")
     run.reports.mkdir()
@@ -132,6 +133,9 @@ def test_text_of_corpora_is_escaped_in_the_card(tmp_path: Path) -> None:
     card = (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
     assert "&lt;script&gt;\\*a\\*\\|b" in card
     assert not re.search(r"<(script|img|b)\b", card)
+    assert "which this is not" not in card
+    export(run.path, tmp_path / "last", "last")
+    assert "which this is not" in (tmp_path / "last" / "README.md").read_text(encoding="utf-8")
 
 
 def test_a_tag_goes_before_the_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
