@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Collection
 from contextlib import asynccontextmanager, suppress
+from http import HTTPStatus
 from importlib.resources import files
 from typing import Any, TypeVar
 
@@ -30,6 +31,9 @@ from mt.serve.texts import Service, word_after
 from mt.serve.uploads import FORMATS, safe_name, translated_file
 
 Found = TypeVar("Found")
+
+SAID = frozenset((401, 403, 408, 413, 429, CLIENT_GONE))
+"""Refusals that the log gives in full: they say nothing of what was sent but how much."""
 
 PAGE_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; "
@@ -244,7 +248,8 @@ def note_of(request: Request) -> Note:
 
 async def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, RefusedError)
-    note_of(request).error = error.message if error.status != 422 else "cannot be met"  # what was asked may be text
+    said = error.status in SAID or error.status >= 500
+    note_of(request).error = error.message if said else HTTPStatus(error.status).phrase.lower()  # what else it says may be text
     return Json(error.content, status_code=error.status, headers=error.headers)
 
 
