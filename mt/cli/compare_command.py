@@ -20,7 +20,7 @@ from mt.cli.report_output import Report, as_report, refuse_other
 from mt.cli.streams import refuse_same
 from mt.errors import DataError, MTError
 from mt.files import write_atomic
-from mt.rundir import RunDir
+from mt.rundir import ExportDir, RunDir
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -197,7 +197,7 @@ def _trained_on(run: Path) -> Iterator[str]:
     from mt.config.schema import HubDataset
     from mt.formats.readers import read_pairs
 
-    config = load(RunDir(run).config).config
+    config = load(ExportDir(run).config if ExportDir(run).is_there() else RunDir(run).config).config
     for corpus in config.data.train:
         try:
             if isinstance(corpus, HubDataset):

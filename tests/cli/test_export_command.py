@@ -84,6 +84,18 @@ def test_the_evaluation_is_that_of_the_translations(exported: Exported, tmp_path
     assert found["export"] == found["run"]
 
 
+def test_exports_are_compared_and_measured_as_runs_are(exported: Exported) -> None:
+    src, ref = exported.home / "test.src", exported.home / "test.trg"
+    models = "--model", f"one={exported.folder}", "--model", f"run={exported.run.path}"
+    done = mt("compare", *models, "--src", src, "--ref", ref, "--beam", "1", "--show", "0")
+    assert done.code == 0, done.err
+    assert any("41 the same text" in line for line in done.lines)
+    assert "warning: run and one are the same, line for line: was one file given for the other?" in done.err
+    assert any(line.startswith("warning: rare words: ") and "--train FILE" in line for line in done.err)
+    done = mt("bench", "--model", exported.folder, "--src", src, "--ref", ref, "--systems", "greedy")
+    assert done.lines[1].split()[:2] == ["greedy", "float32"]
+
+
 def test_a_translation_that_was_killed_goes_on(exported: Exported, tmp_path: Path) -> None:
     lines = toy.sentences(10, seed=3)
     toy.write_lines(tmp_path / "in", lines)

@@ -175,6 +175,12 @@ def test_tags_go_before_the_source(tmp_path: Path) -> None:
     options = facts["translate_batch"] | {"beam_size": 1, "max_decoding_length": LIMIT}
     theirs = both.theirs.translate_batch([[tag, *both.pieces([source])[0]]], **options)[0].hypotheses[0]
     assert ours.ids == both.ids(theirs)
+    exported = Translator.load(both.folder, device="cpu")
+    lines = toy.sentences(10, seed=5)
+    assert exported.targets == both.ours.targets
+    assert [one.text for one in exported.translate(lines, to="b", beam=1)] == [
+        one.text for one in both.ours.translate(lines, to="b", beam=1)
+    ]
 
 
 def test_a_folder_with_something_in_it_is_refused(tmp_path: Path) -> None:
