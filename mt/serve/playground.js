@@ -10,6 +10,7 @@ import {continued} from "./playground.words.js";
 const byId = id => document.getElementById(id);
 const PAUSE = 300;  // ms without a key before text is sent
 const AGAIN = 5;  // s before another try, where the server names none
+const NO_ATTENTION = "Nothing is told of this: exported models do not tell what they look at, and of HTML only the text is shown.";
 const TABLES = 50;  // sentences whose attention is drawn
 const MENU = 5;  // words in a menu
 const LOOK = 15;  // s between looks at the server while nothing is asked of it
@@ -118,8 +119,8 @@ function others(hypotheses) {
 
 function matrices() {
   if (!byId("attention").open) return;
-  const drawn = shown.sentences.filter(one => one.words.length && one.sources.length);
-  const note = drawn.length > TABLES ? `The first ${TABLES} of ${drawn.length} sentences.` : drawn.length ? "" : "There is no translation yet.";
+  const drawn = shown.sentences.filter(one => one.alignment?.length);
+  const note = drawn.length > TABLES ? `The first ${TABLES} of ${drawn.length} sentences.` : drawn.length ? "" : shown.plain ? NO_ATTENTION : "There is no translation yet.";
   byId("matrices").replaceChildren(...drawn.slice(0, TABLES).map(matrix), ...(note ? [element("p", {class: "dim"}, note)] : []));
 }
 

@@ -16,7 +16,7 @@ import pytest
 
 from mt.serve.answering import Model
 from tests import toy
-from tests.serve.browsing import ARGUMENTS, PROGRAM, Tab, drop, info, sentence, translated, upper
+from tests.serve.browsing import ARGUMENTS, PROGRAM, Json, Tab, drop, info, sentence, translated, upper
 from tests.serve.serving import lively_model, served
 
 sync_api = pytest.importorskip("playwright.sync_api")
@@ -276,7 +276,8 @@ def test_doubt_is_not_told_by_colour_alone(tab: Tab) -> None:
 def test_attention_is_a_table_of_words(tab: Tab) -> None:
     page = tab.open()
     alignment = [[0, 0, 0.75], [1, 1, 0.2], [2, 1, 0.7]]
-    tab.answer("v1/translate", lambda _: translated(sentence("a b c", "X Y", alignment=alignment), sentence("d", "Z", before=" ")))
+    second: Json = {"before": " ", "alignment": [[0, 0, 0.9]]}
+    tab.answer("v1/translate", lambda _: translated(sentence("a b c", "X Y", alignment=alignment), sentence("d", "Z", **second)))
     tab.write("a b c d")
     page.wait_for_selector(WORDS)
     page.locator("#attention summary").click()
@@ -294,6 +295,13 @@ def test_attention_is_a_table_of_words(tab: Tab) -> None:
     tab.shows("c", within="#mirror .linked")  # b is looked at far less
     tab.write("")
     page.wait_for_selector("#matrices table", state="detached")
+    tab.shows("There is no translation yet.", within="#matrices")
+    alignment.clear()  # as of a model that does not tell
+    second["alignment"] = []
+    tab.write("a b c d")
+    tab.expect(page.locator("#matrices")).to_contain_text("Nothing is told of this")
+    page.locator(WORDS).first.hover()
+    assert page.locator("#mirror .linked").count() == 0
 
 
 def test_the_caret_shows_what_a_word_became(tab: Tab) -> None:
