@@ -35,7 +35,7 @@ class Made:
         assert train(toy.config(folder, *changes)).code == 0
         self.done = mt("export", "hf", self.run, self.out)
         self.few = folder / "few.src"
-        toy.write_lines(self.few, toy.sentences(6, seed=7))
+        toy.write_lines(self.few, toy.sentences(2, seed=7, longest=3))
 
     @property
     def card(self) -> str:
