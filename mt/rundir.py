@@ -31,6 +31,7 @@ import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -171,7 +172,22 @@ class RunDir:
             return "is a run as it was exported for another program, which cannot do this; give the run that it was made from"
         if path.suffix in (".yaml", ".yml") and path.is_file():
             return f"is a config; give the directory of its run, such as runs/{path.stem}"
-        return f"not a run (it has no {self.config.name}); give the directory that `mt train` wrote"
+        near = self._near()
+        cure = f"did you mean {near}?" if near else "give the directory that `mt train` wrote"
+        return f"not a run (it has no {self.config.name}); {cure}" if path.is_dir() else f"no such folder; {cure}"
+
+    def _near(self) -> Path | None:
+        """The run that may be meant: of the same name among runs/, or of a name that is nearly the same."""
+        if self.path.name in ("", ".."):
+            return None
+        below = self.path.parent / "runs" / self.path.name
+        if RunDir(below).config.is_file():
+            return below
+        names: list[str] = []
+        with suppress(OSError):
+            names = [one.name for one in self.path.parent.iterdir() if RunDir(one).config.is_file()]
+        near = get_close_matches(self.path.name, names, n=1)
+        return self.path.parent / near[0] if near else None
 
     def find(self, which: str) -> Path:
         """The checkpoint called `best`, `last`, `average` or a number of updates. Raises RunError, listing what exists."""

@@ -99,7 +99,7 @@ def serve(
 def _run(
     translator: Translator, name: str, listening: Any, limits: Any, state: Any, log_format: Any, address: str, who: dict[str, Any]
 ) -> int:
-    from mt.serve.access_log import write_log
+    from mt.serve.access_log import log, write_log
     from mt.serve.answering import Model
     from mt.serve.api import application
     from mt.serve.server import serve as answer
@@ -114,7 +114,9 @@ def _run(
     def ready() -> None:
         print(f"serving {name} at {address}; Ctrl-C ends", file=sys.stderr, flush=True)
 
-    return answer(app, listening, state=state, limits=limits, ready=ready)
+    code = answer(app, listening, state=state, limits=limits, ready=ready)
+    log.info("ended; %s", "some requests were not answered" if code else "all requests are answered")
+    return code
 
 
 def refuse_missing() -> None:

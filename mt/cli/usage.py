@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
@@ -83,6 +84,8 @@ class Group(TyperGroup):
         try:
             return super().resolve_command(ctx, args)
         except UsageError as error:
+            if "Did you mean" in error.message:
+                raise
             cure = f"mt {_COMMANDS[word]}" if word in _COMMANDS else None
             if word.endswith((".yaml", ".yml")) and ctx.command_path in _OF_A_CONFIG:
                 cure = f"{ctx.command_path} {_OF_A_CONFIG[ctx.command_path]} {word}"
@@ -104,6 +107,9 @@ def meant(args: Sequence[str], options: set[str]) -> str | None:
             return f"write --set {word}"
     if {"--src", "--tgt"} <= options and len(args) == 2 and not any(word.startswith("-") for word in args):
         return f"write --src {args[0]} --tgt {args[1]}"
+    if "--model" in options and "--model" not in args and args and os.path.isdir(args[0]):
+        into = f" --input {args[1]}" if len(args) == 2 and "--input" in options else ""
+        return f"write --model {args[0]}{into}"
     return None
 
 

@@ -6,6 +6,7 @@ positions goes along, for its own differs; that of an export ends where the long
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -70,6 +71,7 @@ def export(
             say(line)
         proof = prove(translator, Ct2Other(partial, quantization or "float32")) if prove else None
         describe(partial, exporting, PROGRAM, {**facts, "proof": proof})
+    say(f"written: {folder}; to use it: mt translate --model {shlex.quote(str(folder))} --input FILE")
 
 
 def layouts() -> Any:

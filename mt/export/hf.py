@@ -89,6 +89,7 @@ def export(
         write_json(ExportDir(partial).facts_file, {**origin(exporting, PROGRAM), "proof": proof})
         readme = describe(exporting, folder.absolute().name, proof)
         (partial / "README.md").write_text(readme, encoding="utf-8", newline="\n")
+    say(f"written: {folder}; how to use it is in its README.md")
 
 
 def library() -> Any:

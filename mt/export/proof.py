@@ -35,6 +35,9 @@ SHOWN = 3
 CLOSE = 1e-3
 """In float32, log-probabilities of the first step that are further apart than this are no rounding."""
 
+FEW = 5.0
+"""A lower BLEU is that of a model which knows next to nothing."""
+
 PLAIN = Control(protect=Protected(()), retry_loops=False)
 """What a run asks for beside the search is its own, and no part of the comparison."""
 
@@ -129,6 +132,11 @@ class Proof:
             return f"the log-probabilities of the first piece are {self.apart:.2g} apart, more than {CLOSE:g}"
         return None
 
+    @property
+    def unsure(self) -> bool:
+        """Whether the run's own BLEU is that of a model which rounding tips over."""
+        return any(one.bleu is not None and one.bleu[0] < FEW for one in self.searches)
+
     def as_json(self) -> dict[str, Any]:
         """Unrounded, for whoever gets the folder."""
         searches = [
@@ -161,6 +169,8 @@ def proven(native: Translator, other: Other, sample: Sample, *, tolerance: float
     for line in found.lines():
         say(line)
     if why := found.failure():
+        if found.unsure:
+            why += "; the run itself has hardly learnt to translate, and so chooses among equals: train it longer"
         raise RunError(
             f"the export does not translate as the run does: {why}; --tolerance N lets N per cent differ, --no-proof asks nothing"
         )

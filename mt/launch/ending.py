@@ -11,8 +11,10 @@ from mt.data.meter import Say
 from mt.evaluate.by_length import by_length
 from mt.evaluate.metrics import score
 from mt.files import write_atomic
+from mt.formats.pairs import counted
 from mt.formats.readers import read_held_out
 from mt.launch.combine import average_at_the_end
+from mt.launch.derive import longer
 from mt.launch.prepare import Prepared
 from mt.report.insight import lengths_of
 from mt.report.run_page import write_report
@@ -21,6 +23,8 @@ from mt.train.monitor import naming
 from mt.train.state import Progress
 from mt.translator import Translator
 
+FEW = 5.0
+"""A lower BLEU on the dev set is that of a model which has hardly begun to learn."""
 METRICS = {"bleu": "BLEU", "chrf": "chrF", "loss": "loss"}
 
 
@@ -57,6 +61,8 @@ def finish(prepared: Prepared, *, device: str, say: Say) -> None:
             json.dump(reports, file, indent=1, ensure_ascii=False)
     if config.train.report:
         report(prepared, device=device, say=say)
+    if warning := hardly_begun(prepared):
+        say(warning)
     to = " --to LANG" if len(tags(config)) > 1 else ""
     say(f"translate with: mt translate --model {shlex.quote(str(run.path))}{to} --input FILE")
 
@@ -68,6 +74,15 @@ def report(prepared: Prepared, *, device: str, say: Say) -> None:
         say(f"report: {write_report(run, device=device)}")
     except Exception as error:  # whatever it is
         say(f"warning: {run.page}: could not be written ({error}); see `mt report {shlex.quote(str(run.path))}`")
+
+
+def hardly_begun(prepared: Prepared) -> str | None:
+    """What to say of a model that is no good yet, as on a slow machine."""
+    progress = prepared.state.progress
+    if progress.metric != "bleu" or progress.best is None or progress.best >= FEW or progress.ended is None:
+        return None
+    what = f"warning: BLEU {progress.best:.2f} on the dev set after {counted(progress.update, 'update')}: it has hardly begun to learn"
+    return f"{what}; {longer(prepared.config, progress.ended, prepared.run)}"
 
 
 def best_line(run: RunDir, progress: Progress) -> str:

@@ -262,9 +262,10 @@ async def _unable(request: Request, error: Exception) -> Response:
 
 async def _other(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
+    allowed = (error.headers or {}).get("allow", "another method")
     cure = {
         404: "there is no such page; GET /docs lists what there is",
-        405: f"{request.method} goes elsewhere; GET /docs lists what there is",
+        405: f"{request.method} is not for this page, {allowed} is; GET /docs lists what there is",
     }
     return Json({"error": cure.get(error.status_code, str(error.detail))}, status_code=error.status_code, headers=error.headers)
 

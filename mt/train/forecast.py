@@ -63,7 +63,8 @@ class Forecast:
 def short_of_warmup(warmup: int, last: int) -> str:
     """What to say of a warm-up that a run of so many updates does not get out of."""
     what = f"the warm-up of {warmup} updates will not be over at update {last}, the end: the learning rate never reaches its peak"
-    return f"{what}; start again with train.schedule.warmup={max(1, last // 10)} or so"
+    cure = f"give it more time, or start again: --overwrite --set train.schedule.warmup={max(1, last // 10)}"
+    return f"{what}; {cure}"
 
 
 def too_much_validation(seconds: float, *, between: float, every: int) -> str | None:

@@ -187,7 +187,7 @@ def test_settings_that_ask_for_other_pairs_are_refused_for_a_run(folder: Path, r
     [
         ("show", "nothing to show: give --config FILE, or --run DIR"),
         ("show --config toy.yaml --run run", "--config and --run: give one of the two"),
-        ("show --run nowhere", "nowhere: not a run (it has no config.yaml); give the directory that `mt train` wrote"),
+        ("show --run nowhere", "nowhere: no such folder; give the directory that `mt train` wrote"),
         ("show --run .", ".: not a run (it has no config.yaml)"),
         ("show --config nowhere.yaml", "nowhere.yaml: there is no such file; check the path of the config"),
         ("show --config toy.yaml --set train.sed=2", "train.sed"),

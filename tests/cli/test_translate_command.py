@@ -240,7 +240,12 @@ def test_a_directory_that_is_no_run(run: RunDir, tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "missing", run.checkpoints):
         done = mt("translate", "--model", path, stdin=TEXT)
         assert (done.code, done.out) == (2, b"")
-        assert done.err == [f"{path}: not a run (it has no config.yaml); give the directory that `mt train` wrote"]
+        what = "not a run (it has no config.yaml)" if path.is_dir() else "no such folder"
+        assert done.err == [f"{path}: {what}; give the directory that `mt train` wrote"]
+    meant = mt("translate", "--model", run.path.with_name(f"{run.path.name}x"), stdin=TEXT)
+    assert meant.err[0].endswith(f"no such folder; did you mean {run.path}?")
+    without = mt("translate", run.path, "in.en", stdin=TEXT)
+    assert without.err[-1].endswith(f"write --model {run.path} --input in.en")
 
 
 # ── options that make no sense ──────────────────────────────────────────────────────────────────────────────────────

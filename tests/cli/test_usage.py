@@ -39,6 +39,7 @@ from tests.runs import mt
         (["export", "--format=hf", "--model=runs/my"], "; write mt export hf runs/my OUT"),
         (["export", "runs/my", "my-ct2"], "; write mt export ct2 runs/my my-ct2"),
         (["export", "ctranslate2", "runs/my", "my-ct2"], "; write mt export ct2 runs/my my-ct2"),
+        (["export", "ct", "runs/my", "my-ct2"], "Did you mean 'ct2'?"),
         (["export", "ct2", "--model", "runs/my", "--output", "my-ct2"], "; write mt export ct2 runs/my my-ct2"),
         (["export", "ct2", "runs/my"], "; OUT: Folder for the model; must not be there yet, or be empty."),
         (["config", "show", "my.yaml", "--set", "train.lr", "=", "5e-4"], "; write --set train.lr=5e-4"),

@@ -252,6 +252,7 @@ def test_what_is_left_out_is_told(tmp_path: Path) -> None:
     run = lively_run(tmp_path, TIED, "decode.patience=2.0", "decode.coverage_penalty=0.2")
     done = mt("export", "hf", run.path, tmp_path / "out", "--no-proof")
     assert done.code == 0
+    assert done.err.pop() == f"written: {tmp_path / 'out'}; how to use it is in its README.md"
     assert [line.split(" is not in the export: ")[0] for line in done.err] == ["decode.coverage_penalty", "decode.patience"]
     card = (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
     assert "decode.patience is not in the export" in card.replace("\\_", "_")

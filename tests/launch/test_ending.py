@@ -43,6 +43,7 @@ def test_the_page_is_written_at_the_end(reported: tuple[RunDir, Done]) -> None:
     run, done = reported
     assert done.code == 0
     assert done.says(f"report: {run.page}")
+    assert done.says("on the dev set after 4 updates: it has hardly begun to learn; to train longer: --resume --set train.max_updates=…")
     tags = Tags(run.page.read_text("utf-8"))
     assert "script" not in tags.seen
     for told in (

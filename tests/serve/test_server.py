@@ -272,6 +272,7 @@ def test_asked_to_end_it_finishes_what_is_begun(run: Path) -> None:
         with pytest.raises(OSError, match="refused"):
             socket.create_connection(address, timeout=5)
     records = [json.loads(line) for line in lines[1:]]
-    asked = [record for record in records if record["route"] == "/v1/translate"]
+    asked = [record for record in records if record.get("route") == "/v1/translate"]
+    assert records[-1]["message"] == "ended; all requests are answered"
     assert [(one["status"], one["sentences"]) for one in asked if one["status"] == 200] == [(200, len(many))]
     assert not any(many[0] in line for line in lines)
