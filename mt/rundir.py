@@ -170,6 +170,8 @@ class RunDir:
             return f"is a checkpoint of {self.path.parent.parent}; give that run, and --checkpoint {number} to translate with this one"
         if ExportDir(path).is_there():
             return "is a run as it was exported for another program, which cannot do this; give the run that it was made from"
+        if (lost := ExportDir(path)).config.is_file():
+            return f"was exported for another program, and {lost.facts_file.name} is missing; export the run again"
         if path.suffix in (".yaml", ".yml") and path.is_file():
             return f"is a config; give the directory of its run, such as runs/{path.stem}"
         near = self._near()

@@ -58,10 +58,20 @@ class StoppedError(Exception):
 
 
 def go_on() -> None:
-    """For a search to ask at each step. Raises StoppedError where a search beside it failed, or all were interrupted."""
+    """For a search to ask at each step. Raises StoppedError where a search beside it failed, all were interrupted, or nobody waits."""
     stop: Event | None = getattr(_WORKER, "stop", None)
     if stop and stop.is_set():
         raise StoppedError
+
+
+@contextmanager
+def stopped_by(stop: Event) -> Iterator[None]:
+    """Within, searches of this thread, and those abreast that it begins, end with StoppedError at their next step once it is set."""
+    before, _WORKER.stop = getattr(_WORKER, "stop", None), stop
+    try:
+        yield
+    finally:
+        _WORKER.stop = before
 
 
 def workers_on(device: torch.device) -> int:
@@ -75,7 +85,7 @@ def abreast(search: Callable[[Batch], Found], batches: Sequence[Batch], device: 
     if workers <= 1:
         yield from map(search, batches)
         return
-    stop = Event()
+    stop = getattr(_WORKER, "stop", None) or Event()
 
     def searched(batch: Batch) -> Found:
         _WORKER.stop = stop

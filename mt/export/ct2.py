@@ -58,7 +58,7 @@ def export(
     ConfigError without the library, RunError where there is something already, and for what the disk refuses.
     """
     specs = layouts()
-    with made_in(Path(folder)) as partial:
+    with made_in(Path(folder), run) as partial:
         exporting = load(run, checkpoint, average=average, weights=weights)
         translator = exporting.translator
         spec = build(specs, translator.model, translator.tokenizers, translator.config)

@@ -54,11 +54,13 @@ def load(run: str | Path, checkpoint: str = "best", *, average: int | None = Non
 
 
 @contextmanager
-def made_in(folder: Path) -> Iterator[Path]:
+def made_in(folder: Path, run: str | Path) -> Iterator[Path]:
     """Within, another folder to write into, which takes the place of the first if all goes well: it appears whole or not at all.
 
-    Raises RunError where there is something already, and for what the disk refuses.
+    Raises RunError where there is something already, within the run, and for what the disk refuses.
     """
+    if folder.resolve().is_relative_to(Path(run).resolve()):
+        raise RunError(f"{folder}: lies in the run; give a folder outside of it")
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise RunError(f"{folder}: is there already; remove it, or give another folder")
     partial = folder.with_name(f".{folder.name}{PARTIAL}")

@@ -71,7 +71,7 @@ def export(
     library, RunError for a model that it cannot hold, where there is something already, and for what the disk refuses.
     """
     transformers, folder = library(), Path(folder)
-    with made_in(folder) as partial, quietly(transformers):
+    with made_in(folder, run) as partial, quietly(transformers):
         exporting = load(run, checkpoint, average=average, weights=weights)
         translator = exporting.translator
         refuse_strange(translator.config)

@@ -84,6 +84,13 @@ class Model:
         if wanted not in (None, "auto") and self.sources:
             closest(wanted, self.sources, what="source", does="translates from")
 
+    def refuse_prefix(self, text: str, prefix: str) -> None:
+        """Raise RefusedError for a prefix that is longer than any translation of the text: a search would go on from it."""
+        src, tgt = self.translator.tokenizers
+        most, pieces = self.translator.limit(src.encode(text)), len(tgt.encode(prefix))
+        if pieces >= most:
+            raise RefusedError(422, f"prefix: has {pieces} pieces, a translation of this text {most - 1} at most; send its beginning")
+
     def ask(
         self,
         *,
@@ -99,7 +106,7 @@ class Model:
         """What is asked for. Raises RefusedError, or DecodeError for a search that gives no such thing."""
         for name, value in ("beam", beam), ("n_best", n_best), ("n", alternatives):
             if value is not None and value > limits.beam:
-                raise RefusedError(422, f"{name} {value}: this server searches for {limits.beam} at most")
+                raise RefusedError(422, f"{name}: this server searches for {limits.beam} at most")
         of_run = self.translator.config.decode
         width = max(of_run.beam, n_best) if beam is None and n_best else beam
         search = Beam.build(of_run, width=width, n_best=n_best, length_penalty=length_penalty)

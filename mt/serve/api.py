@@ -6,7 +6,6 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Collection
 from contextlib import asynccontextmanager, suppress
-from http import HTTPStatus
 from importlib.resources import files
 from typing import Any, TypeVar
 
@@ -21,19 +20,16 @@ from mt.errors import MTError, TooLargeError
 from mt.serve import libre, own_docs
 from mt.serve.access_log import Note
 from mt.serve.answering import Answer, Ask, Model
-from mt.serve.asked import CLIENT_GONE, AlternativesAsked, TranslateAsked, asked, body_of, refuse_too_much
+from mt.serve.asked import AlternativesAsked, TranslateAsked, asked, body_of, refuse_too_much
 from mt.serve.gauges import Gauges
 from mt.serve.guard import NOTED, App, Guard, Keys, State
 from mt.serve.language_names import named
-from mt.serve.limits import Limits, RefusedError
+from mt.serve.limits import CLIENT_GONE, Limits, RefusedError
 from mt.serve.queue import Line, Queue
 from mt.serve.texts import Service, word_after
 from mt.serve.uploads import FORMATS, safe_name, translated_file
 
 Found = TypeVar("Found")
-
-SAID = frozenset((401, 403, 408, 413, 429, CLIENT_GONE))
-"""Refusals that the log gives in full: they say nothing of what was sent but how much."""
 
 PAGE_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; "
@@ -98,6 +94,7 @@ def application(
     state = state or State()
     gauges = Gauges(lambda: len(queue))
     queue: Queue[Ask, Answer] = Queue(model.search, limits, told=gauges.batch)
+    state.abandon = queue.abandon
     service = Service(model, queue, limits)
     guard_keys = Keys(keys)
 
@@ -113,6 +110,7 @@ def application(
         summary="Translations over HTTP.",
         lifespan=lifespan,
         docs_url=None,
+        redirect_slashes=False,
         redoc_url=None,
         default_response_class=Json,
         exception_handlers={RefusedError: _refused, MTError: _unable, HTTPException: _other, Exception: _fault},
@@ -137,6 +135,7 @@ def application(
 def _add_own(app: FastAPI, service: Service, limits: Limits, keys: Keys, state: State) -> None:
     model = service.model
 
+    @app.head("/health", include_in_schema=False)
     @app.get("/health", summary="Whether it is up, and how many requests are translated or wait.")
     async def health() -> Response:
         content = {"status": "draining" if state.draining else "ok", "model": model.name, "queue": len(service.queue)}
@@ -183,6 +182,7 @@ def _add_own(app: FastAPI, service: Service, limits: Limits, keys: Keys, state: 
         keys.check(request)
         wanted = await asked(request, AlternativesAsked)
         refuse_too_much([wanted.text + wanted.prefix], limits)
+        model.refuse_prefix(wanted.text, wanted.prefix)
         target = model.target(wanted.target)
         ask = model.ask(target=target, alternatives=wanted.n, glossary=wanted.glossary or (), limits=limits)
         found = await unless_gone(request, service.lines([Line(wanted.text, wanted.prefix)], ask, note_of(request)))
@@ -227,6 +227,7 @@ def _add_page(app: FastAPI) -> None:
         headers = {"content-security-policy": PAGE_POLICY, "cache-control": "no-cache"}
         return Response((folder / name).read_bytes(), media_type=PAGE_FILES[suffix], headers=headers)
 
+    @app.head("/", include_in_schema=False)
     @app.get("/", include_in_schema=False)
     async def page() -> Response:
         return sent("playground.html")
@@ -248,8 +249,7 @@ def note_of(request: Request) -> Note:
 
 async def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, RefusedError)
-    said = error.status in SAID or error.status >= 500
-    note_of(request).error = error.message if said else HTTPStatus(error.status).phrase.lower()  # what else it says may be text
+    note_of(request).error = error.noted
     return Json(error.content, status_code=error.status, headers=error.headers)
 
 

@@ -11,15 +11,13 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.requests import ClientDisconnect, Request
 
 from mt.config.schema import MAX_LENGTH_PENALTY
-from mt.serve.limits import MOST_TERMS, MOST_TEXTS, Limits, RefusedError
+from mt.serve.limits import CLIENT_GONE, MOST_TERMS, MOST_TEXTS, Limits, RefusedError
 from mt.serve.sentences import without_surrogates
 
 Asked = TypeVar("Asked", bound=BaseModel)
 
 MOST_FIELDS = 2000
 """Of a form."""
-CLIENT_GONE = 499
-"""What is noted where there is nobody to answer to, as nginx does."""
 
 
 class Body(BaseModel):

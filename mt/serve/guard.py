@@ -47,6 +47,8 @@ class State:
         """Requests that are not answered yet."""
         self.of_client: Counter[str] = Counter()
         """The same for each address."""
+        self.abandon: Callable[[float], bool] = lambda _seconds: True
+        """Gives up what is begun; whether that ended within so many seconds."""
 
     def enter(self, client: str) -> None:
         """A request came."""
@@ -147,7 +149,7 @@ class Guard:
                     raise RefusedError(429, f"{most} requests of this address are being answered: wait for one", retry_after=1)
                 body.refuse_declared()
             except RefusedError as error:
-                note.error = error.message
+                note.error = error.noted
                 await body.drop()
                 await answer(error, sending)
             else:

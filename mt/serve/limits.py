@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any
 
 from mt.errors import MTError
 
+CLIENT_GONE = 499
+"""Nobody reads this status."""
+SAID = frozenset((401, 408, 413, 429, CLIENT_GONE))
+"""Refusals with these statuses quote nothing."""
 BYTES_OF_CHARACTER = 12
 """Of a character in JSON at most: two escapes such as \\ud83d."""
 BESIDE_TEXT = 256 * 1024
@@ -73,6 +78,11 @@ class RefusedError(Exception):
             **({"Connection": "close"} if close else {}),
             **({"WWW-Authenticate": www} if www else {}),
         }
+
+    @property
+    def noted(self) -> str:
+        """For the log, in which no text of clients is: what else is said may quote it."""
+        return self.message if self.status in SAID or self.status >= 500 else HTTPStatus(self.status).phrase.lower()
 
     @property
     def content(self) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, NamedTuple, TypeVar
 
+from mt.decode.abreast import StoppedError, stopped_by
 from mt.errors import MTError
 from mt.serve.limits import Limits, RefusedError
 
@@ -87,6 +88,9 @@ class Queue(Generic[Ask, Found]):
         self._waiting: deque[Ticket[Ask, Found]] = deque()
         self._open: set[Ticket[Ask, Found]] = set()
         self._ended = False
+        self._running: Sequence[Share[Ask, Found]] = ()
+        self._stop = threading.Event()
+        """Ends the search that goes on."""
         self._speed = 0.0
         self._free = 0.0
         """When the last batch was done: whoever was answered may have more to ask at once."""
@@ -103,6 +107,17 @@ class Queue(Generic[Ask, Found]):
             self._changed.notify()
         if self._thread.is_alive():
             self._thread.join()
+
+    def abandon(self, seconds: float) -> bool:
+        """Give up what waits and what is begun; whether the thread has ended within so many seconds."""
+        with self._changed:
+            self._ended = True
+            self._waiting.clear()
+            self._stop.set()
+            self._changed.notify()
+        if self._thread.is_alive():
+            self._thread.join(seconds)
+        return not self._thread.is_alive()
 
     def __len__(self) -> int:
         """Requests that are translated or wait for it."""
@@ -165,6 +180,8 @@ class Queue(Generic[Ask, Found]):
             self._open.discard(ticket)
             if ticket in self._waiting:
                 self._waiting.remove(ticket)
+            if self._running and all(share.ticket.gone for share in self._running):
+                self._stop.set()
 
     # ── the thread that has the model ───────────────────────────────────────────────────────────────────────────────
 
@@ -204,11 +221,24 @@ class Queue(Generic[Ask, Found]):
                 self._waiting.append(ticket)
         return [Share(ticket, lines) for ticket, lines in taken.items() if lines]
 
+    def _begin(self, batch: Sequence[Share[Ask, Found]]) -> bool:
+        """Whether a batch is to be translated: somebody waits for it, and all is not given up."""
+        with self._changed:
+            if (self._ended and self._stop.is_set()) or all(share.ticket.gone for share in batch):
+                return False
+            self._running, self._stop = batch, threading.Event()
+            return True
+
     def _translate(self, batch: Sequence[Share[Ask, Found]]) -> None:
+        if not self._begin(batch):
+            return
         lines = [line for share in batch for line in share.lines]
         began = time.monotonic()
         try:
-            found = iter(self._search(batch[0].ticket.ask, lines))
+            with stopped_by(self._stop):
+                found = iter(self._search(batch[0].ticket.ask, lines))
+        except StoppedError:
+            return
         except MTError as error:
             if len(batch) == 1:
                 self._fail(batch[0].ticket, error)

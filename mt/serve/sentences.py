@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -55,10 +56,7 @@ def laid_out(text: str, lang: str | None) -> Layout:
 
 def _lines(text: str) -> Iterator[str]:
     """Each with its end; a carriage return is white space like any other."""
-    rest = text
-    while rest:
-        line, end, rest = rest.partition("\n")
-        yield line + end
+    return (match[0] for match in re.finditer(r"[^\n]*\n|[^\n]+", text))
 
 
 def _parts(line: str, lang: str | None) -> Sequence[str]:

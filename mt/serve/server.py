@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+import os
 import socket
 import time
 from collections.abc import Callable, Iterator
@@ -168,6 +170,9 @@ def serve(app: App, listening: socket.socket, *, state: State, limits: Limits, r
     """Answer requests until a signal comes; the exit code."""
     server = Server(configured(app, limits), state=state, limits=limits, ready=ready)
     server.run([listening])
+    if server.code and not state.abandon(LAST_SECONDS):  # the thread that translates would be cut down by the end of the program
+        logging.shutdown()
+        os._exit(server.code)
     return server.code
 
 

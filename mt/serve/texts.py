@@ -131,6 +131,8 @@ class Service:
         layouts = list(cut()) if sum(map(len, texts)) < LONG else await asyncio.to_thread(lambda: list(cut()))
         if prefix and any(len(layout.sentences) > 1 for layout in layouts):
             raise RefusedError(422, "prefix: goes with a text of one sentence; send the sentences one by one")
+        if prefix:
+            self.model.refuse_prefix("".join(sentence.text for layout in layouts for sentence in layout.sentences), prefix)
         lines = [Line(sentence.text, prefix) for layout in layouts for sentence in layout.sentences]
         answers = iter(await self.lines(lines, ask, note, seconds=seconds))
         return [self._text(layout, list(islice(answers, len(layout.sentences))), target) for layout in layouts]

@@ -193,10 +193,14 @@ def test_a_folder_with_something_in_it_is_refused(tmp_path: Path) -> None:
     assert (done.code, done.err) == (2, [f"{full}: is there already; remove it, or give another folder"])
     assert os.listdir(full) == ["mine"]
     assert mt("export", "ct2", run.path, empty, "--no-proof").code == 0
+    within = mt("export", "ct2", run.path, run.path / "ct2", "--no-proof")
+    assert (within.code, within.err) == (2, [f"{run.path / 'ct2'}: lies in the run; give a folder outside of it"])
     twice = mt("export", "ct2", run.path, run.path, tmp_path / "twice")
     assert (twice.code, twice.err) == (2, [f"{tmp_path / 'twice'}: one run at a time: mt export ct2 RUN OUT"])
     assert {"model.bin", "config.json", "tokenizer.model", "mt.json"} < set(os.listdir(empty))
     assert [path.name for path in tmp_path.glob(".*")] == []
+    (empty / "mt.json").unlink()
+    assert mt("translate", "--model", empty).err[0].endswith("mt.json is missing; export the run again")
 
 
 def test_without_the_library_the_cure_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

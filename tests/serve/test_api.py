@@ -209,6 +209,17 @@ def test_what_is_not_there_is_told_as_json(ask: Asking, method: str, path: str, 
     assert (answer.status_code, list(answer.json())) == (status, ["error"])
 
 
+@pytest.mark.parametrize(("route", "more"), [("/v1/translate", {}), ("/v1/alternatives", {"n": 2})])
+def test_a_prefix_longer_than_any_translation_is_refused(ask: Asking, route: str, more: dict[str, Any]) -> None:
+    answer = ask("POST", route, json={"text": "bage .", "prefix": "bage depe " * 300, **more})
+    assert answer.status_code == 422
+    assert answer.json()["error"].startswith("prefix: has ")
+
+
+def test_whoever_asks_for_the_head_alone_is_answered(ask: Asking) -> None:
+    assert [ask("HEAD", path).status_code for path in ("/health", "/", "/health/")] == [200, 200, 404]
+
+
 def test_a_fault_is_no_secret_and_tells_none(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: Any) -> Any:
         raise ZeroDivisionError("what it says")

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import pytest
 
+from mt.decode.abreast import go_on
 from mt.errors import DecodeError
 from mt.serve.limits import Limits, RefusedError
 from mt.serve.queue import Line, Queue
@@ -186,3 +188,46 @@ def test_nothing_to_translate_needs_no_thread() -> None:
         assert search.batches == []
 
     with_queue(work)
+
+
+def endless(_ask: str, _lines: Sequence[Line]) -> list[str]:
+    """A search of which only the stop is the end."""
+    began = time.monotonic()
+    while time.monotonic() < began + 20:
+        go_on()
+    raise AssertionError("was not stopped")
+
+
+def test_a_search_that_nobody_waits_for_is_stopped() -> None:
+    done: list[str] = []
+
+    def search(ask: str, own: Sequence[Line]) -> list[str]:
+        return endless(ask, own) if own[0].text == "long" else [done.append(line.text) or line.text for line in own]  # type: ignore[func-returns-value]
+
+    queue: Queue[str, str] = Queue(search, Limits(batch=1))
+
+    async def work() -> None:
+        queue.start()
+        with pytest.raises(RefusedError) as refused:
+            await queue.translate("a", lines("long"), seconds=0.2)
+        assert refused.value.status == 504
+        assert await queue.translate("a", lines("short"), seconds=10) == ["short"]
+        await asyncio.to_thread(queue.end)
+
+    asyncio.run(work())
+    assert done == ["short"]
+
+
+def test_what_is_begun_can_be_given_up() -> None:
+    queue: Queue[str, str] = Queue(endless, Limits(batch=1))
+
+    async def work() -> None:
+        queue.start()
+        asked = [asyncio.create_task(queue.translate("a", lines(text), seconds=15)) for text in ("one", "two")]
+        await asyncio.sleep(0.1)
+        assert await asyncio.to_thread(queue.abandon, 10)
+        for one in asked:
+            one.cancel()
+        await asyncio.gather(*asked, return_exceptions=True)
+
+    asyncio.run(work())

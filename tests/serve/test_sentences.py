@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -50,3 +52,10 @@ def test_languages_with_spaces_get_them() -> None:
 
 def test_halves_of_a_pair_are_put_together() -> None:
     assert without_surrogates("\ud83d\ude00 \ud83d") == "😀 \ufffd"
+
+
+def test_a_long_text_of_line_ends_takes_no_time() -> None:
+    text = "\n" * 400_000 + "x"
+    began = time.process_time()
+    assert put_together(laid_out(text, "en"), ["x"], lang="de") == text
+    assert time.process_time() - began < 8  # square in the number of lines it was
