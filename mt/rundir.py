@@ -185,9 +185,7 @@ class RunDir:
         below = self.path.parent / "runs" / self.path.name
         if RunDir(below).config.is_file():
             return below
-        names: list[str] = []
-        with suppress(OSError):
-            names = [one.name for one in self.path.parent.iterdir() if RunDir(one).config.is_file()]
+        names = [one.parent.name for one in self.path.parent.glob(f"*/{self.config.name}")]
         near = get_close_matches(self.path.name, names, n=1)
         return self.path.parent / near[0] if near else None
 
@@ -310,6 +308,14 @@ class ExportDir:
     def entries(self) -> list[Path]:
         """Every file of it."""
         return sorted(self.path.iterdir())
+
+    def refuse_choice(self, **asked: str | None) -> None:
+        """Raise RunError for a choice among checkpoints or weights."""
+        for name, value in asked.items():
+            if value:
+                raise RunError(
+                    f"--{name} {value}: {self.path} is an export, of one checkpoint; leave it out, or give the run it was made from"
+                )
 
     def facts(self, *, program: str) -> dict[str, Any]:
         """What mt.json says. Raises RunError if it is not for this program, or of a format that this version does not know."""

@@ -17,10 +17,11 @@ from mt.constraints.control import NO_CONTROL, Control, Wish, Wishes
 from mt.constraints.spelling import Speller
 from mt.decode.abreast import abreast, workers_on
 from mt.decode.ct2_engine import PROGRAM, Ct2Engine
-from mt.decode.engine import PRECISIONS, Beam, Engine, Sampling, SearchEngine
+from mt.decode.engine import PRECISIONS, Beam, Engine, Sampling
 from mt.decode.job import Job, Target
 from mt.decode.mbr import choice
 from mt.decode.parts import Part, batches_of, spaced, split
+from mt.decode.search_engine import SearchEngine
 from mt.decode.translation import Following, Translation, flags_on, second_tries, whole_lines
 from mt.decode.windows import windows
 from mt.errors import DecodeError, RunError
@@ -33,7 +34,8 @@ from mt.model.transformer import Transformer
 from mt.rundir import ExportDir, RunDir
 from mt.search.ensemble import Mix
 from mt.search.step import Hypothesis
-from mt.tokenizer.spm import Tokenizer, Tokenizers
+from mt.tokenizer.of_run import check_fingerprints, load_tokenizers
+from mt.tokenizer.spm import Tokenizers
 
 WINDOW = 4096
 """Lines sorted by length together; everywhere the same, as in bf16 the company a line is in can decide between two outputs of one score."""
@@ -80,14 +82,9 @@ class Translator:
         if precision not in (None, "auto", *PRECISIONS):
             raise RunError(f"precision {precision}: choose auto, {', '.join(PRECISIONS)}")
         if (exported := ExportDir(run)).is_there():
-            for name, value in ("checkpoint", None if checkpoint == "best" else checkpoint), ("weights", weights):
-                if value:
-                    raise RunError(
-                        f"--{name} {value}: {run} is an export, of one checkpoint; leave it out, or give the run it was made from"
-                    )
+            exported.refuse_choice(checkpoint=None if checkpoint == "best" else checkpoint, weights=weights)
             return cls.exported(exported, device=device, precision=precision)
-        rundir = RunDir(run)
-        path = rundir.find(checkpoint)
+        path = (rundir := RunDir(run)).find(checkpoint)
         config = load(rundir.config).config
         tokenizers = load_tokenizers(rundir, joint=config.tokenizer.joint)
         state = read_state(path)
@@ -267,10 +264,8 @@ class Translator:
         for batch, hypotheses in zip(batches, abreast(search_of, batches, self.engine.device), strict=True):
             found |= {(part.line, part.place): best for part, best in zip(batch, hypotheses, strict=True)}
             done(sum(part.place == 0 for part in batch))
-        wholes = []
-        for number, own in enumerate(ids_of_lines):
-            ranks = [found[number, place] for place in range(len(own))]
-            wholes.append(whole_lines(ranks, tgt, lang=target.lang, length_penalty=search.length_penalty, ranked=not job.alternatives))
+        joined = partial(whole_lines, tgt=tgt, lang=target.lang, length_penalty=search.length_penalty, ranked=not job.alternatives)
+        wholes = [joined([found[number, place] for place in range(len(own))]) for number, own in enumerate(ids_of_lines)]
         chosen = [(whole, []) for whole in wholes] if job.choose is None else job.choose(wholes, lines)
         aligned = self.aligned(ids_of_lines, [whole for whole, _ in chosen], job) if job.align else [[]] * len(lines)
         for line, wish, own, (whole, utilities), links in zip(lines, wishes, ids_of_lines, chosen, aligned, strict=True):
@@ -333,16 +328,3 @@ class Translator:
         """Longest output for a source, EOS counted."""
         cfg = self.config.decode
         return int(cfg.max_length_factor * len(ids)) + cfg.max_length_extra
-
-
-def load_tokenizers(run: RunDir, *, joint: bool) -> Tokenizers:
-    """The tokenizers of a run."""
-    src, tgt = run.tokenizer_files(joint=joint)
-    one = Tokenizer.load(src)
-    return Tokenizers(one, one if joint else Tokenizer.load(tgt))
-
-
-def check_fingerprints(state: dict[str, object], tokenizers: Tokenizers, *, source: Path) -> None:
-    """Raise RunError if a checkpoint was trained with other tokenizers."""
-    if state.get("tokenizers") != [tokenizers.src.fingerprint, tokenizers.tgt.fingerprint]:
-        raise RunError(f"{source}: was trained with another tokenizer than the one in the run directory; put the original model file back")

@@ -194,7 +194,7 @@ def run_phase(phase: str, folder: Path, *, workers: int) -> dict[str, Any]:
     from mt.launch import inputs
     from mt.launch.sources import fingerprints
     from mt.rundir import RunDir
-    from mt.translator import load_tokenizers
+    from mt.tokenizer.of_run import load_tokenizers
 
     config = load(folder / "bench.yaml", [f"run_dir={folder / 'run'}"]).config
     run, cache = RunDir(folder / "run"), CacheDir(config.data.cache)

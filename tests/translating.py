@@ -23,7 +23,8 @@ from mt.model.packed import unpack
 from mt.model.transformer import Transformer
 from mt.rundir import RunDir
 from mt.tokenizer.fit import fit
-from mt.translator import Translator, load_tokenizers
+from mt.tokenizer.of_run import load_tokenizers
+from mt.translator import Translator
 from tests import toy
 
 SMALL = [f"model.{value}" for value in ("dim=16", "ffn=16", "heads=2", "encoder_layers=1", "decoder_layers=1", "tied_embeddings=false")]

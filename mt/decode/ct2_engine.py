@@ -27,7 +27,8 @@ from numpy.typing import NDArray
 
 from mt.constraints.orders import NO_ORDERS, Orders
 from mt.decode.abreast import THREADS, go_on, workers_on
-from mt.decode.engine import Beam, Sampling, SearchEngine
+from mt.decode.engine import Beam, Sampling
+from mt.decode.search_engine import SearchEngine
 from mt.errors import ConfigError, DecodeError, RunError
 from mt.search.ensemble import Mix
 from mt.search.step import Hypothesis

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -18,6 +18,7 @@ from mt.data.batches import padded
 from mt.decode.abreast import go_on
 from mt.decode.alternatives import branched, next_ids
 from mt.decode.mbr import Mbr
+from mt.decode.search_engine import SearchEngine
 from mt.errors import DecodeError
 from mt.forced.attended import attended
 from mt.forced.coverage import reranked
@@ -138,53 +139,6 @@ class ModelStep(Step[DecoderCache]):
     def reorder(self, state: DecoderCache, rows_R: Tensor) -> DecoderCache:
         """The cache of the rows that go on."""
         return state.reorder(rows_R)
-
-
-class SearchEngine(Protocol):
-    """What runs a model, as a translator sees it: ids in, hypotheses out. Padding, bos, unknown and tags are never generated."""
-
-    tokenizers: Tokenizers
-    device: torch.device
-    mix: Mix
-
-    @property
-    def precision(self) -> str:
-        """The numbers it computes in."""
-        ...
-
-    @property
-    def models(self) -> Sequence[Transformer]:
-        """What it searches with. Raises DecodeError where this is nothing that torch computes with."""
-        ...
-
-    def refuse(self, job: Job, *, prefixes: bool = False, required: bool = False) -> None:
-        """Raise DecodeError, naming the option, for what it cannot do; the flags: whether lines have a prefix, or something to say."""
-        ...
-
-    def search(
-        self,
-        sources: Sequence[Sequence[int]],
-        settings: Beam | Sampling,
-        *,
-        limits: Sequence[int],
-        seeds: Sequence[int] = (),
-        orders: Orders = NO_ORDERS,
-    ) -> list[list[Hypothesis]]:
-        """For each source (tag if there is one, pieces, no EOS) its hypotheses, best first; samples in the order they were drawn."""
-        ...
-
-    def alternatives(
-        self,
-        sources: Sequence[Sequence[int]],
-        settings: Beam | Sampling,
-        most: Sequence[int],
-        *,
-        limits: Sequence[int],
-        seeds: Sequence[int] = (),
-        orders: Orders = NO_ORDERS,
-    ) -> list[list[Hypothesis]]:
-        """For each source so many hypotheses, each beginning with another of the most probable ids after the prefix."""
-        ...
 
 
 PRECISIONS: dict[Precision, torch.dtype] = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}

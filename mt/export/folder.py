@@ -18,8 +18,9 @@ from mt.errors import RunError
 from mt.files import sync
 from mt.model.packed import pack, unpack
 from mt.rundir import EXPORT_FORMAT, PARTIAL, ExportDir, RunDir
+from mt.tokenizer.of_run import check_fingerprints
 from mt.train.average import mean
-from mt.translator import Translator, check_fingerprints
+from mt.translator import Translator
 
 
 class Exporting(NamedTuple):

@@ -19,6 +19,8 @@ from mt.model.layers import DecoderLayer, EncoderLayer
 from mt.model.transformer import Transformer
 from mt.tokenizer.spm import Tokenizers
 
+SIDES = "source", "target"
+"""Folders of the tokenizers where each side has its own."""
 POSITIONS = 1024
 """Rows of the table of positions at least."""
 
@@ -142,3 +144,13 @@ def generation(config: Config, tokenizers: Tokenizers) -> dict[str, Any]:
         "num_beams": decode.beam,
         **beam,
     }
+
+
+def around(tokenizers: Tokenizers) -> int:
+    """Ids of a source that are no pieces of its text: the end, and the tag."""
+    return 1 + bool(tokenizers.src.tags)
+
+
+def several(tokenizers: Tokenizers) -> bool:
+    """Whether a caller has to say which target language."""
+    return len(tokenizers.src.tags) > 1

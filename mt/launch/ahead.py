@@ -21,7 +21,7 @@ from mt.launch.inherit import adopt
 from mt.launch.inputs import find_store, fit_tokenizers, obtain_store, training_data
 from mt.launch.sources import fingerprints
 from mt.rundir import RunDir
-from mt.translator import load_tokenizers
+from mt.tokenizer.of_run import load_tokenizers
 
 
 def data_of_config(path: Path, overrides: Sequence[str], *, say: Say) -> TrainingData:

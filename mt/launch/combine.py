@@ -19,9 +19,9 @@ from mt.model.device import choose_device
 from mt.model.loss import build_loss
 from mt.model.transformer import Transformer
 from mt.rundir import RunDir
+from mt.tokenizer.of_run import check_fingerprints, load_tokenizers
 from mt.train.average import mean
 from mt.train.validate import Validators, better
-from mt.translator import check_fingerprints, load_tokenizers
 
 # ── at the end of a training ────────────────────────────────────────────────────────────────────────────────────────
 

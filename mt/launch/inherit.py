@@ -14,8 +14,8 @@ from mt.errors import ConfigError
 from mt.files import write_atomic
 from mt.model.transformer import Transformer
 from mt.rundir import RunDir
+from mt.tokenizer.of_run import check_fingerprints, load_tokenizers
 from mt.tokenizer.spm import Tokenizers
-from mt.translator import check_fingerprints, load_tokenizers
 
 
 def adopt(config: Config, *, say: Say) -> Config:

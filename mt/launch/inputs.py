@@ -32,9 +32,9 @@ from mt.launch.inherit import keep_tokenizers
 from mt.launch.sources import check_sources, facts_of, files_of, fingerprints, training_sources
 from mt.rundir import RunDir, read_object
 from mt.tokenizer.fit import fit_items
+from mt.tokenizer.of_run import load_tokenizers
 from mt.tokenizer.spm import Tokenizer, Tokenizers
 from mt.train.parallel import ALONE, Ranks
-from mt.translator import load_tokenizers
 
 # ── tokenizers ──────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -34,6 +34,7 @@ from mt.model.device import choose_device
 from mt.model.loss import build_loss
 from mt.model.transformer import Transformer
 from mt.rundir import RunDir
+from mt.tokenizer.of_run import check_fingerprints, load_tokenizers
 from mt.tokenizer.spm import Tokenizers
 from mt.train.loop import Plan
 from mt.train.memory import refuse_too_large
@@ -42,7 +43,6 @@ from mt.train.precision import choose_precision
 from mt.train.state import State
 from mt.train.trial import TRIED_ON, choose_batch_tokens
 from mt.train.validate import Validators
-from mt.translator import check_fingerprints, load_tokenizers
 
 
 @dataclass

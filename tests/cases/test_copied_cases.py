@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from mt.rundir import RunDir
+from mt.tokenizer.of_run import load_tokenizers
 from mt.tokenizer.spm import UNKNOWN
-from mt.translator import load_tokenizers
 from tests import toy
 from tests.preparing import sets
 from tests.translating import mt

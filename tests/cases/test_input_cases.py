@@ -20,7 +20,7 @@ from mt.files import read_lines
 from mt.formats.readers import read_pairs
 from mt.launch.inputs import open_store
 from mt.rundir import RunDir
-from mt.translator import load_tokenizers
+from mt.tokenizer.of_run import load_tokenizers
 from tests import toy
 from tests.cases.conftest import tiny_run
 from tests.preparing import sets

@@ -12,10 +12,10 @@ import pytest
 from mt.checkpoint import read_weights
 from mt.data.batches import Batch
 from mt.rundir import RunDir
+from mt.tokenizer.of_run import load_tokenizers
 from mt.train import loop
 from mt.train.state import State
 from mt.train.update import Begun, begin
-from mt.translator import load_tokenizers
 from tests import toy
 from tests.cases.conftest import tiny_run
 from tests.runs import contents, differences, journal, tree

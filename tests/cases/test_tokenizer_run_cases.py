@@ -14,7 +14,7 @@ from mt.checkpoint import read_state, read_weights
 from mt.data.store import Example
 from mt.launch.inputs import open_store
 from mt.rundir import RunDir
-from mt.translator import load_tokenizers
+from mt.tokenizer.of_run import load_tokenizers
 from tests import toy
 from tests.cases.conftest import tiny_run
 from tests.runs import tree

@@ -10,7 +10,8 @@ import pytest
 from mt.constraints.control import Control
 from mt.constraints.glossary import Glossary, Term
 from mt.decode.ct2_engine import Ct2Engine
-from mt.decode.engine import Beam, Sampling, SearchEngine
+from mt.decode.engine import Beam, Sampling
+from mt.decode.search_engine import SearchEngine
 from mt.errors import DecodeError, MTError, RunError
 from mt.export.ct2 import export
 from mt.forced.given import Given

@@ -17,7 +17,7 @@ from mt.launch import inputs
 from mt.launch.inputs import open_store, training_data, weighted
 from mt.launch.sources import facts_of, fingerprints
 from mt.rundir import RunDir
-from mt.translator import load_tokenizers
+from mt.tokenizer.of_run import load_tokenizers
 from tests import toy
 from tests.runs import Done, differences, four_updates, journal, train
 from tests.runs import contents as contents_of

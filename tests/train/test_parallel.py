@@ -21,8 +21,8 @@ from mt.data.plan import Cursor
 from mt.errors import RunError
 from mt.launch.inputs import open_store, training_data
 from mt.rundir import RunDir
+from mt.tokenizer.of_run import load_tokenizers
 from mt.train.parallel import ALONE, Ranks
-from mt.translator import load_tokenizers
 from tests import toy
 from tests.runs import Done, contents, differences, journal, mt, torchrun, train
 
