@@ -85,11 +85,14 @@ class Model:
             closest(wanted, self.sources, what="source", does="translates from")
 
     def refuse_prefix(self, text: str, prefix: str) -> None:
-        """Raise RefusedError for a prefix that is longer than any translation of the text: a search would go on from it."""
+        """Raise RefusedError for a prefix longer than any translation of the text, for a search would go through all of it.
+
+        Twice as many pieces are let pass: a translation that is sent back may be cut into more than it was made of.
+        """
         src, tgt = self.translator.tokenizers
         most, pieces = self.translator.limit(src.encode(text)), len(tgt.encode(prefix))
-        if pieces >= most:
-            raise RefusedError(422, f"prefix: has {pieces} pieces, a translation of this text {most - 1} at most; send its beginning")
+        if pieces > 2 * most:
+            raise RefusedError(422, f"prefix: has {pieces} pieces, a translation of this text {most} at most; send its beginning")
 
     def ask(
         self,
