@@ -132,7 +132,10 @@ class Ct2Engine(SearchEngine):
         }
         for name, wanted in asked.items():
             if wanted:
-                raise DecodeError(f"{name}: {REASONS[name]}; leave it out, or give the run that {self.folder} was exported from")
+                raise self._unable(name)
+
+    def _unable(self, name: str) -> DecodeError:
+        return DecodeError(f"{name}: {REASONS[name]}; leave it out, or give the run that {self.folder} was exported from")
 
     def search(
         self,
@@ -201,18 +204,9 @@ class Ct2Engine(SearchEngine):
         results = self._model.score_batch([source for source, _ in pairs], [output for _, output in pairs], max_input_length=0)
         return [[float(value) for value in result.log_probs] for result in results]
 
-    def alternatives(
-        self,
-        sources: Sequence[Sequence[int]],
-        settings: Beam | Sampling,
-        most: Sequence[int],
-        *,
-        limits: Sequence[int],
-        seeds: Sequence[int] = (),
-        orders: Orders = NO_ORDERS,
-    ) -> NoReturn:
-        """It has none: `refuse` says so before."""
-        raise NotImplementedError
+    def alternatives(self, *_: Any, **__: Any) -> NoReturn:
+        """It has none: raises DecodeError, as `refuse` does before."""
+        raise self._unable("--alternatives")
 
     def first_step(self, sources: Sequence[Sequence[int]]) -> NDArray[np.float32]:
         """Log-probabilities (B, V) of the first piece of the output of each source, nothing suppressed."""

@@ -26,6 +26,8 @@ from mt.evaluate.doubts import about_lines, about_metrics, unspaced
 METRICS = ("bleu", "chrf", "ter")
 """Those that are given if none are named."""
 KNOWN = ("bleu", "chrf", "chrf++", "ter")
+FEW_BLEU = 5.0
+"""A lower BLEU is that of a model which has hardly begun to learn."""
 BOOTSTRAP_SAMPLES = 1000
 BOOTSTRAP_SEED = 12345
 

@@ -215,8 +215,7 @@ def usage(folder: str, config: Config, tokenizers: Tokenizers) -> str:
         ]
     else:
         lines.append('batch = tokenizer(lines, return_tensors="pt", padding=True)')
-    around = 1 + bool(src.tags)
-    longest = f"int({decode.max_length_factor:g} * (batch.input_ids.shape[1] - {around})) + {decode.max_length_extra}"
+    longest = f"int({decode.max_length_factor:g} * (batch.input_ids.shape[1] - {around(tokenizers)})) + {decode.max_length_extra}"
     lines += [
         f"outputs = model.generate(**batch, max_new_tokens={longest})",
         f"for text in {'tokenizer' if joint else 'target'}.batch_decode(outputs, skip_special_tokens=True):",

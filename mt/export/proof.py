@@ -19,7 +19,7 @@ from mt.constraints.control import Control
 from mt.decode.engine import Beam, ModelStep
 from mt.errors import RunError
 from mt.evaluate.layout import columns
-from mt.evaluate.metrics import score
+from mt.evaluate.metrics import FEW_BLEU, score
 from mt.formats.pairs import counted
 from mt.formats.placeholders import Protected
 from mt.translator import Translator
@@ -34,9 +34,6 @@ SHOWN = 3
 """Of lines that differ, so many are shown."""
 CLOSE = 1e-3
 """In float32, log-probabilities of the first step that are further apart than this are no rounding."""
-
-FEW = 5.0
-"""A lower BLEU is that of a model which knows next to nothing."""
 
 PLAIN = Control(protect=Protected(()), retry_loops=False)
 """What a run asks for beside the search is its own, and no part of the comparison."""
@@ -135,7 +132,7 @@ class Proof:
     @property
     def unsure(self) -> bool:
         """Whether the run's own BLEU is that of a model which rounding tips over."""
-        return any(one.bleu is not None and one.bleu[0] < FEW for one in self.searches)
+        return any(one.bleu is not None and one.bleu[0] < FEW_BLEU for one in self.searches)
 
     def as_json(self) -> dict[str, Any]:
         """Unrounded, for whoever gets the folder."""

@@ -9,7 +9,7 @@ from mt.checkpoint import read_state
 from mt.config.directions import langs_of, tag_of, tags, target_of
 from mt.data.meter import Say
 from mt.evaluate.by_length import by_length
-from mt.evaluate.metrics import score
+from mt.evaluate.metrics import FEW_BLEU, score
 from mt.files import write_atomic
 from mt.formats.pairs import counted
 from mt.formats.readers import read_held_out
@@ -23,8 +23,6 @@ from mt.train.monitor import naming
 from mt.train.state import Progress
 from mt.translator import Translator
 
-FEW = 5.0
-"""A lower BLEU on the dev set is that of a model which has hardly begun to learn."""
 METRICS = {"bleu": "BLEU", "chrf": "chrF", "loss": "loss"}
 
 
@@ -79,7 +77,7 @@ def report(prepared: Prepared, *, device: str, say: Say) -> None:
 def hardly_begun(prepared: Prepared) -> str | None:
     """What to say of a model that is no good yet, as on a slow machine."""
     progress = prepared.state.progress
-    if progress.metric != "bleu" or progress.best is None or progress.best >= FEW or progress.ended is None:
+    if progress.metric != "bleu" or progress.best is None or progress.best >= FEW_BLEU or progress.ended is None:
         return None
     what = f"warning: BLEU {progress.best:.2f} on the dev set after {counted(progress.update, 'update')}: it has hardly begun to learn"
     return f"{what}; {longer(prepared.config, progress.ended, prepared.run)}"
