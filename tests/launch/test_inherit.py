@@ -93,7 +93,7 @@ def test_each_setting_of_another_model_is_a_line_with_both_values(folder: Path, 
 
 
 def test_what_is_no_run_or_the_same_run_or_has_no_checkpoint_is_refused(folder: Path, copy: RunDir) -> None:
-    with pytest.raises(RunError, match=r"nowhere: not a run"):
+    with pytest.raises(RunError, match=r"nowhere: no such folder"):
         start(child(folder, RunDir(folder / "nowhere")))
     with pytest.raises(ConfigError, match=r"train.init_from: .*copy is the directory of this very run; give another --run-dir"):
         train(child(folder, copy, f"run_dir={copy.path}"), overwrite=True)

@@ -19,7 +19,7 @@ from mt.translator import Translator
 from tests import toy
 from tests.runs import Done, Silent, contents, differences, final_test, four_updates, journal, train, tree
 
-AT_THE_END = "best: ", "final: ", "translate with: "
+AT_THE_END = "best: ", "warning: BLEU 0.00 on the dev set", "final: ", "translate with: "
 pytestmark = pytest.mark.usefixtures("quiet")
 
 
@@ -59,7 +59,8 @@ def test_a_run_says_what_it_is(finished: tuple[Path, Done]) -> None:
 def test_the_end_names_the_best_checkpoint_with_its_score(finished: tuple[Path, Done], folder: Path) -> None:
     run = RunDir(finished[0] / "run")
     best = max(event["scores"]["bleu"] for event in journal(run) if event["event"] == "validated")
-    assert finished[1].lines[-4] == f"best: {run.find('best')}, BLEU {best:.2f} on the dev set"
+    assert f"best: {run.find('best')}, BLEU {best:.2f} on the dev set" in finished[1].lines
+    assert finished[1].says(f"warning: BLEU {best:.2f} on the dev set after 4 updates: it has hardly begun to learn")
     without = train(four_updates(folder, "data.dev=none"))
     assert without.lines[-2] == f"best: {RunDir(folder / 'run').step(4)}, the last one, as nothing was validated"
 
