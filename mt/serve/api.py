@@ -20,7 +20,7 @@ from mt.errors import MTError, TooLargeError
 from mt.serve import libre, own_docs
 from mt.serve.access_log import Note
 from mt.serve.answering import Answer, Ask, Model
-from mt.serve.asked import AlternativesAsked, TranslateAsked, asked, body_of, refuse_too_much
+from mt.serve.asked import AlternativesAsked, FileAsked, TranslateAsked, asked, body_of, checked, fields, refuse_too_much
 from mt.serve.gauges import Gauges
 from mt.serve.guard import NOTED, App, Guard, Keys, State
 from mt.serve.language_names import named
@@ -75,6 +75,12 @@ def body_schema(kind: type[BaseModel], *, form: bool = False) -> dict[str, Any]:
     schema = {"schema": kind.model_json_schema()}
     content = {"application/json": schema} | ({"application/x-www-form-urlencoded": schema} if form else {})
     return {"requestBody": {"required": True, "content": content}}
+
+
+def query_schema(kind: type[BaseModel]) -> list[dict[str, Any]]:
+    """What the OpenAPI description of a route says of its address, which the route reads itself."""
+    properties = kind.model_json_schema()["properties"].items()
+    return [{"name": name, "in": "query", "required": False, "schema": schema} for name, schema in properties]
 
 
 def application(
@@ -201,13 +207,17 @@ def _add_own(app: FastAPI, service: Service, limits: Limits, keys: Keys, state: 
     @app.post(
         "/v1/file",
         summary="Translate a file, sent as it is.",
-        openapi_extra={"requestBody": {"required": True, "content": {"application/octet-stream": {}}}},
+        openapi_extra={
+            "requestBody": {"required": True, "content": {"application/octet-stream": {}}},
+            "parameters": query_schema(FileAsked),
+        },
     )
-    async def file(request: Request, name: str = "text.txt", target: str | None = None) -> Response:
+    async def file(request: Request) -> Response:
         keys.check(request)
-        safe = safe_name(name)
-        code = model.target(target)
-        ask = model.ask(target=code, limits=limits)
+        wanted = checked(FileAsked, fields(request.scope["query_string"]))
+        safe = safe_name(wanted.name)
+        code = model.target(wanted.target)
+        ask = model.ask(target=code, beam=wanted.beam, length_penalty=wanted.length_penalty, glossary=wanted.glossary or (), limits=limits)
         data = await body_of(request)
         if running.locked():
             raise RefusedError(503, f"{limits.files} files are being translated: try again later", retry_after=30)

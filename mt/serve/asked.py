@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Literal, NoReturn, TypeVar
 from urllib.parse import parse_qsl
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, Json, ValidationError
 from starlette.requests import ClientDisconnect, Request
 
 from mt.config.schema import MAX_LENGTH_PENALTY
@@ -49,6 +49,16 @@ class AlternativesAsked(Body):
     n: int = Field(5, ge=1, description="How many.")
     target: str | None = Field(None, description="Target language, for a model that has several.")
     glossary: list[tuple[str, str]] | None = Field(None, max_length=MOST_TERMS, description="Terms, and how they are to be translated.")
+
+
+class FileAsked(Body):
+    """What the address of POST /v1/file says, after its question mark."""
+
+    name: str = Field("text.txt", description="The file's name, whose suffix says its kind.")
+    target: str | None = Field(None, description="Target language, for a model that has several.")
+    beam: int | None = Field(None, ge=1, description="Beam width; 1 is greedy. Left out: the run's.")
+    length_penalty: float | None = Field(None, ge=0, le=MAX_LENGTH_PENALTY, description="Larger favours longer translations.")
+    glossary: Json[list[tuple[str, str]]] | None = Field(None, description="As in the other routes, a list of pairs, in JSON.")
 
 
 class LibreAsked(BaseModel):

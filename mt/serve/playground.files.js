@@ -3,6 +3,7 @@
 import {sendFile} from "./playground.server.js";
 
 const ENDINGS = {xliff: ["xliff", "xlf"], po: ["po", "pot"]};
+const MOST_QUERY = 14_000;  // the server reads a head of 16 kB, of which the browser needs some
 const byId = id => document.getElementById(id);
 
 /** Bytes to be read. */
@@ -11,10 +12,16 @@ function size(bytes) {
   return `${value < 10 && unit !== "bytes" ? value.toFixed(1) : Math.round(value)} ${unit}`;
 }
 
+/** Values as the query of an address; lists as JSON, what is undefined not at all. */
+function inAddress(values) {
+  const said = Object.entries(values).filter(([, value]) => value !== undefined);
+  return new URLSearchParams(said.map(([name, value]) => [name, Array.isArray(value) ? JSON.stringify(value) : value])).toString();
+}
+
 export class Files {
-  /** `query` gives what else the server is to know, as URLSearchParams; `refused` is told of errors. */
-  constructor({query, refused}) {
-    Object.assign(this, {query, refused, info: null, controller: null, url: ""});
+  /** `wishes` gives what else the server is to know; `refused` is told of errors. */
+  constructor({wishes, refused}) {
+    Object.assign(this, {wishes, refused, info: null, controller: null, url: ""});
     byId("file").addEventListener("change", event => {
       this.send([...event.target.files]);
       event.target.value = "";  // the same file may be chosen again
@@ -61,6 +68,8 @@ export class Files {
     const wrong = this.#wrong(files);
     if (wrong) return this.#say(wrong, true);
     const [file] = files;
+    const query = inAddress({...this.wishes(), name: file.name});
+    if (query.length > MOST_QUERY) return this.#say("The glossary is too long to go with a file: shorten it, or use mt translate --glossary.", true);
     const controller = this.controller = new AbortController();
     byId("file-progress").value = 0;
     this.#working(true);
@@ -72,8 +81,6 @@ export class Files {
         this.#say(`Translating ${file.name} …`);
       }
     };
-    const query = this.query();
-    query.set("name", file.name);
     try {
       const {blob, name} = await sendFile(`v1/file?${query}`, file, {progress, signal: controller.signal});
       this.#give(blob, name || file.name);

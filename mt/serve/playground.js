@@ -275,7 +275,10 @@ function dark(on) {
 const menu = new Menu(byId("menu"));
 const result = new Result(byId("result"), byId("mirror"), {open: alternatives, isCurrent});
 const files = new Files({
-  query: () => new URLSearchParams(byId("target").hidden ? {} : {target: byId("target").value}),
+  wishes: () => {
+    const {beam, length_penalty} = search();
+    return {...wishes(), beam, length_penalty};
+  },
   refused: error => error.status === 401 && askForKey(),
 });
 

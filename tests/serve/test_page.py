@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
@@ -540,6 +541,22 @@ def test_a_file_that_is_dropped_is_sent_as_it_is(tab: Tab) -> None:
     assert download.value.suggested_filename == "ü.de.po"
     assert sent[0].url.partition("?")[2] == "target=de&name=%C3%BC.po"
     assert page.locator("#veil").is_hidden()
+
+
+def test_a_file_goes_with_the_glossary_and_the_search(tab: Tab) -> None:
+    tab.page.route("**/v1/file?*", lambda route: route.fulfill(body=b"x"))
+    page = tab.open()
+    page.locator("#glossary-part summary").click()
+    page.fill("#glossary", "hat = Mütze")
+    page.locator("#options-part summary").click()
+    page.fill("#beam", "3")
+    drop(page, "x.txt", "a hat")
+    tab.shows("Save x.txt", within="#file-result")
+    page.fill("#glossary", "".join(f"the term {number} = übersetzt\n" for number in range(1000)))
+    drop(page, "y.txt", "a hat")
+    tab.shows("The glossary is too long to go with a file: shorten it, or use mt translate --glossary.", within="#file-said")
+    addresses = [request.url for request in tab.requests if "file?" in request.url]
+    assert [dict(parse_qsl(urlsplit(one).query)) for one in addresses] == [{"glossary": '[["hat","Mütze"]]', "beam": "3", "name": "x.txt"}]
 
 
 def test_files_that_cannot_be_translated_are_not_sent(tab: Tab) -> None:

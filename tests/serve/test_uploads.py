@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from urllib.parse import urlencode
+
 import pytest
 
+from mt.constraints.control import Control
+from mt.constraints.glossary import Glossary, Term
 from mt.serve.answering import Model
 from mt.serve.limits import Limits
 from mt.serve.uploads import safe_name
@@ -51,6 +56,34 @@ def test_text_is_translated_line_by_line(ask: Asking, model: Model) -> None:
     expected = [one.text for one in model.translator.translate(LINES)]
     answer = ask("POST", "/v1/file?name=a.txt", content="\n\n".join(LINES).encode())
     assert answer.text == "\n\n".join(expected)
+
+
+def test_a_file_is_translated_with_the_terms_and_the_search_of_its_address(ask: Asking, model: Model) -> None:
+    line, term = LINES[0], toy.translation(LINES[1].split()[0])
+    glossary = [(line.split()[0], term)]
+    settings = model.ask(target=None, beam=3, length_penalty=0.2, limits=Limits()).search
+    control = Control(glossary=Glossary(Term(*one) for one in glossary))
+    (expected,) = model.translator.translate([line], settings=settings, control=control)
+    query = urlencode({"name": "a.txt", "beam": 3, "length_penalty": 0.2, "glossary": json.dumps(glossary)})
+    assert ask("POST", f"/v1/file?{query}", content=line.encode()).text == expected.text
+    assert term in expected.text
+
+
+@pytest.mark.parametrize(
+    ("query", "says"),
+    [
+        ("glossary=hat", "glossary: "),
+        ("glossary=[[1]]", "glossary: "),
+        ('glossary=[["a",""]]', "glossary"),
+        ("beam=21", "beam: "),
+        ("beam=x", "beam: "),
+        ("length_penalty=-1", "length_penalty: "),
+        ("taget=de", "'taget': unknown key; there are name, target, beam, length_penalty, glossary"),
+    ],
+)
+def test_an_address_that_says_nonsense_is_told_in_a_line(ask: Asking, query: str, says: str) -> None:
+    answer = ask("POST", f"/v1/file?name=a.txt&{query}", content=b"x")
+    assert (answer.status_code, says in answer.json()["error"]) == (422, True), answer.text
 
 
 @pytest.mark.parametrize(
