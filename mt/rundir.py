@@ -288,6 +288,7 @@ class RunDir:
             file.close()  # its owner removed it in this moment
 
 
+AGAIN = "export the run again, or copy it whole"  # the cure for an export that is not whole
 EXPORT_FORMAT = 2
 """Version of an exported folder; a reader refuses another one. (1 had no settings beside it.)"""
 
@@ -319,11 +320,11 @@ class ExportDir:
 
     def facts(self, *, program: str) -> dict[str, Any]:
         """What mt.json says. Raises RunError if it is not for this program, or of a format that this version does not know."""
-        facts = read_object(self.facts_file, cure="export the run again")
-        if facts.get("format") != EXPORT_FORMAT:
-            raise RunError(
-                f"{self.path}: exported in format {facts.get('format', 1)}, this mt reads format {EXPORT_FORMAT}; export it again"
-            )
+        facts = read_object(self.facts_file, cure=AGAIN)
+        if (found := facts.get("format", 1)) != EXPORT_FORMAT:
+            raise RunError(f"{self.path}: exported in format {found}, this mt reads format {EXPORT_FORMAT}; export it again")
         if facts.get("program") != program:
             raise RunError(f"{self.path}: was exported for {facts.get('program')}, with which mt cannot translate; give the run it is from")
+        if not self.config.is_file():
+            raise RunError(f"{self.config}: is missing; {AGAIN}")
         return facts

@@ -77,6 +77,11 @@ def measured(
     """Each system in turn, as soon as it is measured."""
     searches = [(system, search_of(system, translator.config.decode)) for system in systems]
     lang = translator.target(to).lang
+    for system, search in searches:  # what the model cannot do is said before anything is measured
+        try:
+            translator.translate([], to=to, settings=search, batch_tokens=batch_tokens)
+        except DecodeError as error:
+            raise DecodeError(f"system {system} (--systems): {error}") from None
     for system, search in searches:
         translator.translate(sources[:WARM], to=to, settings=search, seed=seed, batch_tokens=batch_tokens)
         begun = time.perf_counter()

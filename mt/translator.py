@@ -104,7 +104,7 @@ class Translator:
         config = load(folder.config).config
         tokenizers = load_tokenizers(RunDir(folder.path), joint=config.tokenizer.joint)
         check_fingerprints(facts, tokenizers, source=folder.path)
-        engine = Ct2Engine(folder.path, tokenizers, device=device, precision=precision)
+        engine = Ct2Engine(folder.path, tokenizers, device=device, precision=precision, files=facts.get("files"))
         return cls(engine, tokenizers, config=config, device=engine.device)
 
     @classmethod

@@ -10,6 +10,7 @@ from typing import Any
 from mt.clean.scripts import scripts_of
 from mt.clean.traits import letters_by_script
 from mt.errors import ConfigError
+from mt.extras import install
 
 COMMON = frozenset(("ar", "de", "en", "es", "fr", "hi", "it", "ja", "ko", "nl", "pl", "pt", "ru", "sv", "tr", "zh"))
 """Languages that stray lines of a corpus are most often in; a text is compared with these and with those of the corpus."""
@@ -30,10 +31,6 @@ tk:tuk tl:tgl,fil tr:tur tt:tat ug:uig uk:ukr ur:urd uz:uzb,uzn vi:vie wa:wln xh
 _BY_CODE = {other: code for code, _, others in (entry.partition(":") for entry in _CODES.split()) for other in others.split(",")}
 # What may as well be taken for the other is not in another language.
 _RELATIVES = ({"ar", "ary", "arz"}, {"hr", "bs", "sr"}, {"id", "ms"}, {"no", "nn"}, {"zh", "yue", "wuu"})
-
-
-LANGUAGES_EXTRA = "pip install 'mt-trainer[languages]'"
-"""Installs the library."""
 
 
 def installed() -> bool:
@@ -88,7 +85,7 @@ def _library() -> Any:
     try:
         from py3langid.langid import MODEL_FILE, LanguageIdentifier
     except ImportError:
-        raise ConfigError(f"data.filters.languages needs an extra: {LANGUAGES_EXTRA}, or leave the key out") from None
+        raise ConfigError(f"data.filters.languages needs an extra: {install('languages')}, or leave the key out") from None
     return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mt.cli.eval_sets import read_parallel
+from mt.cli.streams import DASH
 from mt.errors import DataError, MTError
 
 if TYPE_CHECKING:
@@ -55,7 +56,9 @@ def prover(
     def prove(native: Translator, other: Other) -> dict[str, Any] | None:
         from mt.export.proof import Sample, proven
 
-        sample = Sample(texts[0], texts[1] if ref else None, str(src), to) if src else sample_of(run)
+        # Whoever gets the export need not know where its files lay.
+        called = "<stdin>" if src == DASH else src.name if src else ""
+        sample = Sample(texts[0], texts[1] if ref else None, called, to) if src else sample_of(run)
         if sample is None:
             say("proof: none, as there is neither the dev set of the run any more nor what it was trained on; give --proof-src FILE")
             return None

@@ -11,12 +11,10 @@ import typer
 from mt.cli.model_options import Checkpoint, Device, Precision, WhichWeights
 from mt.cli.models import How, Models, Shares, load_models
 from mt.errors import MTError
+from mt.extras import install
 
 if TYPE_CHECKING:
     from mt.translator import Translator
-
-SERVE_EXTRA = "pip install 'mt-trainer[serve]'"
-"""Installs the libraries."""
 
 
 def serve(
@@ -125,4 +123,4 @@ def refuse_missing() -> None:
 
     for library in "fastapi", "uvicorn", "prometheus_client", "sentencex":
         if find_spec(library) is None:
-            raise MTError(f"mt serve needs an extra: {SERVE_EXTRA}")
+            raise MTError(f"mt serve needs an extra: {install('serve')}")

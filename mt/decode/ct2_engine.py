@@ -30,6 +30,9 @@ from mt.decode.abreast import THREADS, go_on, workers_on
 from mt.decode.engine import Beam, Sampling
 from mt.decode.search_engine import SearchEngine
 from mt.errors import ConfigError, DecodeError, RunError
+from mt.extras import install
+from mt.files import fingerprint
+from mt.rundir import AGAIN, ExportDir
 from mt.search.ensemble import Mix
 from mt.search.step import Hypothesis
 from mt.tokenizer.spm import Tokenizers
@@ -40,8 +43,6 @@ if TYPE_CHECKING:
 
 PROGRAM = "ctranslate2"
 """As an export names it."""
-EXTRA = "pip install 'mt-trainer[export]'"
-"""The cure for a machine without the library."""
 
 COMPUTE_TYPES = {"fp32": "float32", "bf16": "bfloat16", "fp16": "float16", "auto": "default", None: "default"}
 """Its names for precisions; the default is what the model was exported in, as far as the device has it."""
@@ -72,9 +73,23 @@ def library() -> Any:
     try:
         import ctranslate2
     except ImportError:
-        raise ConfigError(f"CTranslate2 is an extra: {EXTRA}") from None
+        raise ConfigError(f"CTranslate2 is an extra: {install('export')}") from None
     ctranslate2.set_log_level(logging.ERROR)  # what numbers it computes in is told otherwise
     return ctranslate2
+
+
+def refuse_damaged(folder: Path, files: Any) -> None:
+    """Raise RunError, naming the file, where one is not as it was written: the library says little of it, or nothing."""
+    if not isinstance(files, dict):
+        raise RunError(f"{ExportDir(folder).facts_file}: is damaged; {AGAIN}")
+    for name, before in files.items():
+        try:
+            changed = fingerprint(folder / name) != before
+        except OSError as error:
+            missing = isinstance(error, FileNotFoundError)
+            raise RunError(f"{folder / name}: {'is missing' if missing else f'cannot be read ({error.strerror})'}; {AGAIN}") from None
+        if changed:
+            raise RunError(f"{folder / name}: is damaged, or is not of this export; {AGAIN}")
 
 
 class Ct2Engine(SearchEngine):
@@ -82,17 +97,32 @@ class Ct2Engine(SearchEngine):
 
     mix = Mix()
 
-    def __init__(self, folder: Path, tokenizers: Tokenizers, *, device: str = "auto", precision: str | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        tokenizers: Tokenizers,
+        *,
+        device: str = "auto",
+        precision: str | None = None,
+        files: Any = None,
+    ) -> None:
+        """`files`: the fingerprints of what it reads, as mt.json has them; none in older exports."""
         ct2 = library()
         cuda = ct2.get_cuda_device_count() > 0
         if device not in ("auto", "cpu", *(("cuda",) if cuda else ())):
             raise ConfigError(f"device {device}: CTranslate2 does not run there; there are: {'cuda, cpu' if cuda else 'cpu'}")
         self.folder, self.tokenizers = folder, tokenizers
         self.device = torch.device("cuda" if cuda and device != "cpu" else "cpu")
+        numbers = COMPUTE_TYPES[precision]
+        if numbers != "default" and numbers not in (has := ct2.get_supported_compute_types(self.device.type)):
+            others = [name for name, theirs in COMPUTE_TYPES.items() if name and theirs in has]
+            there = f"choose auto{', '.join(['', *others])}"
+            raise ConfigError(f"precision {precision}: CTranslate2 does not compute in {numbers} on this {self.device.type}; {there}")
+        refuse_damaged(folder, {} if files is None else files)
         workers = workers_on(self.device)
         threads = {"inter_threads": workers, "intra_threads": max(1, THREADS.all() // workers)}
         try:
-            self._model = ct2.Translator(str(folder), device=self.device.type, compute_type=COMPUTE_TYPES[precision], **threads)
+            self._model = ct2.Translator(str(folder), device=self.device.type, compute_type=numbers, **threads)
         except (RuntimeError, ValueError) as error:
             raise RunError(f"{folder}: CTranslate2 cannot run it ({str(error).splitlines()[0].rstrip('.')}); export it again") from None
         tgt = tokenizers.tgt

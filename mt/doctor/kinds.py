@@ -8,7 +8,7 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import NamedTuple
 
-from mt.clean.identify import LANGUAGES_EXTRA
+from mt.extras import install
 
 
 class Severity(IntEnum):
@@ -150,7 +150,7 @@ WORDS = {
     "numbers": Words("have digits on both sides, but not the same", "look at the examples"),
     "script": Words("are mostly in letters of another script", "leave them out", "scripts: true"),
     "language": Words("seem to be in another language", "look at them, then leave them out", "languages: 0.9"),
-    "unidentified": Words("languages were not looked at", f"to have them looked at: {LANGUAGES_EXTRA}"),
+    "unidentified": Words("languages were not looked at", f"to have them looked at: {install('languages')}"),
     "turned": Words(
         "the sides are the other way round than in a dev or test set, by their words",
         "are the sides swapped? turn columns, or src and tgt, round",

@@ -1,4 +1,4 @@
-"""COMET and COMET-Kiwi (Rei et al. 2020, 2022), by the package unbabel-comet, which is an extra: `pip install 'mt-trainer[eval-neural]'`.
+"""COMET and COMET-Kiwi (Rei et al. 2020, 2022), by the package unbabel-comet, which is the extra `eval-neural`.
 
 A neural model reads the source, the translation and, but for Kiwi, the reference. Its weights are a checkpoint on this machine, or are
 fetched by their name from the Hugging Face hub.
@@ -17,6 +17,7 @@ from sacrebleu.significance import estimate_ci
 
 from mt.errors import ConfigError
 from mt.evaluate.metrics import BOOTSTRAP_SAMPLES, BOOTSTRAP_SEED, MetricScore
+from mt.extras import install
 
 MODELS = {"comet": "Unbabel/wmt22-comet-da", "comet-kiwi": "Unbabel/wmt22-cometkiwi-da"}
 """The model of each metric unless another is named."""
@@ -28,7 +29,7 @@ def require(key: str, *, sources: bool) -> None:
     if not sources:
         raise ConfigError(f"the metric {key} reads the source text, too: add --src FILE")
     if find_spec("comet") is None:
-        raise ConfigError(f"the metric {key} needs the package unbabel-comet: pip install 'mt-trainer[eval-neural]'")
+        raise ConfigError(f"the metric {key} needs the package unbabel-comet: {install('eval-neural')}")
 
 
 def neural_score(

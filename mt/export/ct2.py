@@ -22,6 +22,7 @@ from mt.decode.engine import Beam
 from mt.errors import RunError
 from mt.export.folder import describe, load, losses, made_in
 from mt.export.proof import Say
+from mt.files import fingerprint
 from mt.model.attention import CrossAttention, SelfAttention
 from mt.model.layers import DecoderLayer, EncoderLayer, FeedForward, Residual
 from mt.model.transformer import Transformer
@@ -65,7 +66,8 @@ def export(
         spec.validate()
         spec.optimize(quantization=quantization)
         spec.save(str(partial))
-        facts = {"quantization": quantization or "float32", **conventions(translator.tokenizers, translator.config)}
+        files = {path.name: fingerprint(path) for path in sorted(partial.iterdir())}
+        facts = {"quantization": quantization or "float32", **conventions(translator.tokenizers, translator.config), "files": files}
         describe(partial, exporting, PROGRAM, facts)
         for line in losses(translator.config):
             say(line)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from safetensors import SafetensorError
+
 from mt.checkpoint import Weights, check_model, load_weights, read_state, read_weights
+from mt.config.dialect import text_of
 from mt.config.exports import OWN, left_out
 from mt.config.load import dump
 from mt.config.schema import Config, DecodeConfig
@@ -58,24 +63,74 @@ def load(run: str | Path, checkpoint: str = "best", *, average: int | None = Non
 def made_in(folder: Path, run: str | Path) -> Iterator[Path]:
     """Within, another folder to write into, which takes the place of the first if all goes well: it appears whole or not at all.
 
-    Raises RunError where there is something already, within the run, and for what the disk refuses.
+    A link stays, and what it points to is made. Raises RunError where there is something already, within the run, where another process
+    is at it, and for what the disk refuses.
     """
-    if folder.resolve().is_relative_to(Path(run).resolve()):
-        raise RunError(f"{folder}: lies in the run; give a folder outside of it")
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise RunError(f"{folder}: is there already; remove it, or give another folder")
-    partial = folder.with_name(f".{folder.name}{PARTIAL}")
+    place = Path(os.path.realpath(folder))
     try:
-        shutil.rmtree(partial, ignore_errors=True)
-        partial.mkdir(parents=True)
-        yield partial
+        refuse_place(place, folder, run)
+        partial = place.with_name(f".{place.name}{PARTIAL}")
+        missing = [parent for parent in partial.parents if not parent.exists()]
+        with alone_in(partial, folder):
+            try:
+                yield partial
+                for path in (*partial.rglob("*"), partial):
+                    sync(path)
+                partial.rename(place)
+            except BaseException:
+                shutil.rmtree(partial, ignore_errors=True)
+                with suppress(OSError):
+                    for parent in missing:
+                        parent.rmdir()
+                raise
+        with suppress(PermissionError):  # a folder that may be written to but not listed
+            sync(place.parent)
+    except (OSError, SafetensorError) as error:  # a full disk is no OSError to safetensors
+        reason = (getattr(error, "strerror", None) or str(error)).lower()
+        raise RunError(f"{folder}: cannot be written ({reason}); give another folder") from None
+
+
+def refuse_place(place: Path, folder: Path, run: str | Path) -> None:
+    """Raise RunError where no export can appear: `place` is where `folder` leads."""
+    if text_of(str(place)) is None:
+        raise RunError(f"{folder}: the name of this path is not UTF-8; give another folder")
+    if place.is_relative_to(os.path.realpath(run)):
+        raise RunError(f"{folder}: lies in the run; give a folder outside of it")
+    if place.is_symlink():
+        raise RunError(f"{folder}: is a link that leads to itself; remove it, or give another folder")
+    if not place.exists():
+        return
+    if not place.is_dir() or any(place.iterdir()):
+        raise RunError(f"{folder}: is there already; remove it, or give another folder")
+    if os.path.ismount(place) or place.samefile(os.curdir):
+        what = "a disk of its own" if os.path.ismount(place) else "the current folder"
+        raise RunError(f"{folder}: is {what}, and no other can take its place; give a folder in it, such as {folder / 'exported'}")
+
+
+@contextmanager
+def alone_in(partial: Path, folder: Path) -> Iterator[None]:
+    """Within, an empty folder that no other process writes into; what a killed one left there is gone.
+
+    Raises RunError where another process has it, or where it is no folder.
+    """
+    if partial.is_symlink() or (partial.exists() and not partial.is_dir()):
+        raise RunError(f"{partial}: is in the way of {folder}, as that is written there first; remove it, or give another folder")
+    partial.mkdir(parents=True, exist_ok=True)
+    handle = os.open(partial, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if not os.path.samestat(os.fstat(handle), partial.stat()):  # the other has just come to its end
+                raise BlockingIOError
+        except BlockingIOError:
+            raise RunError(f"{folder}: another process is writing it; wait for it, or give another folder") from None
+        except OSError:  # a file system without locks
+            pass
         for path in partial.iterdir():
-            sync(path)
-        partial.rename(folder)
-    except OSError as error:
-        raise RunError(f"{folder}: cannot be written ({(error.strerror or str(error)).lower()}); give another folder") from None
+            shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+        yield
     finally:
-        shutil.rmtree(partial, ignore_errors=True)
+        os.close(handle)
 
 
 def describe(folder: Path, exporting: Exporting, program: str, facts: dict[str, Any]) -> None:
@@ -95,7 +150,7 @@ def origin(exporting: Exporting, program: str) -> dict[str, Any]:
     return {
         "format": EXPORT_FORMAT,
         "program": program,
-        "run": run.path.name,
+        "run": run.path.resolve().name,
         "checkpoints": checkpoints,
         "tokenizers": [tokenizer.fingerprint for tokenizer in translator.tokenizers],
     }

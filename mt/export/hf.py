@@ -7,7 +7,6 @@ in a folder each; README.md for whoever gets it, and mt.json, which says what it
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,12 +24,10 @@ from mt.export.folder import Exporting, load, losses, made_in, origin
 from mt.export.hf_model import SIDES, architecture, around, generation, several, tensors
 from mt.export.hf_other import HfOther, proven_losses
 from mt.export.proof import Say
+from mt.extras import install
 from mt.rundir import ExportDir
 from mt.tokenizer.spm import Tokenizers
 from mt.translator import Translator
-
-EXPORT_EXTRA = "pip install 'mt-trainer[export]'"
-"""The cure for an export without the library."""
 
 PROGRAM = "transformers"
 Prove = Callable[[Translator, HfOther], dict[str, Any] | None]
@@ -66,8 +63,6 @@ def export(
         if other.translated:
             for line in proven_losses(native, other):
                 say(line)
-        if proof:
-            proof = {**proof, "sample": re.sub(r"\S*/", "", proof["sample"])}  # whoever gets the folder need not know where files lie
         write_json(ExportDir(partial).facts_file, {**origin(exporting, PROGRAM), "proof": proof})
         readme = describe(exporting, folder.absolute().name, proof)
         (partial / "README.md").write_text(readme, encoding="utf-8", newline="\n")
@@ -80,7 +75,7 @@ def library() -> Any:
         import tokenizers  # noqa: F401
         import transformers
     except ImportError:
-        raise ConfigError(f"mt export hf needs an extra: {EXPORT_EXTRA}") from None
+        raise ConfigError(f"mt export hf needs an extra: {install('export')}") from None
     return transformers
 
 
@@ -142,7 +137,7 @@ def save_tokenizer(model: bytes, folder: Path, *, longest: int, tag: int | None)
     """Write tokenizer.json and tokenizer_config.json."""
     fast = fast_tokenizer(model, tag=tag)
     folder.mkdir(exist_ok=True)
-    fast.save(str(folder / "tokenizer.json"))
+    (folder / "tokenizer.json").write_text(fast.to_str(pretty=True), encoding="utf-8", newline="\n")
     settings = {
         "tokenizer_class": "PreTrainedTokenizerFast",
         **{f"{name}_token": piece for name, piece in (("pad", "<pad>"), ("unk", "<unk>"), ("bos", "<s>"), ("eos", "</s>"))},
@@ -196,17 +191,17 @@ LIMITS = (
 
 def usage(folder: str, config: Config, tokenizers: Tokenizers) -> str:
     """How a program of the reader's own asks the model."""
-    joint, src = tokenizers.joint, tokenizers.src
+    joint, src, called = tokenizers.joint, tokenizers.src, json.dumps(folder, ensure_ascii=False)
     decode = config.decode
     where = "" if joint else f', subfolder="{SIDES[0]}"'
     lines = [
         "from transformers import AutoModelForSeq2SeqLM, AutoTokenizer",
         "",
-        f'model = AutoModelForSeq2SeqLM.from_pretrained("{folder}")',
-        f'tokenizer = AutoTokenizer.from_pretrained("{folder}"{where})',
+        f"model = AutoModelForSeq2SeqLM.from_pretrained({called})",
+        f"tokenizer = AutoTokenizer.from_pretrained({called}{where})",
     ]
     if not joint:
-        lines.append(f'target = AutoTokenizer.from_pretrained("{folder}", subfolder="{SIDES[1]}")')
+        lines.append(f'target = AutoTokenizer.from_pretrained({called}, subfolder="{SIDES[1]}")')
     lines += ["", 'lines = ["…"]']
     if several(tokenizers):
         lines += [

@@ -9,6 +9,7 @@ from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse, Response
 
 from mt.clean import identify
+from mt.extras import install
 from mt.serve.access_log import Note
 from mt.serve.asked import DetectAsked, LibreAsked, asked, refuse_too_much
 from mt.serve.guard import NOTED, Keys
@@ -78,6 +79,6 @@ def add(
         keys.check(request, wanted.api_key)
         refuse_too_much([wanted.q], limits)
         if not identify.installed():
-            raise RefusedError(501, f"languages are told apart by an extra: {identify.LANGUAGES_EXTRA}")
+            raise RefusedError(501, f"languages are told apart by an extra: {install('languages')}")
         code, confidence = identify.likeliest(wanted.q)
         return JSONResponse([{"confidence": round(100 * confidence, 1), "language": code}])

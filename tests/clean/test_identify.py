@@ -14,6 +14,7 @@ from mt.clean.identify import Identifier
 from mt.config.cleaning import FilterConfig
 from mt.config.schema import Langs
 from mt.errors import ConfigError
+from mt.extras import install
 from mt.formats.pairs import Pair
 
 SENTENCES = {
@@ -84,5 +85,5 @@ def _not_installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def test_without_the_library_one_line_with_the_cure() -> None:
     with pytest.raises(ConfigError) as caught:
         TextFilters(FilterConfig(languages=0.9), Langs(src="en", tgt="de"))
-    assert str(caught.value).startswith("data.filters.languages needs an extra: pip install 'mt-trainer[languages]'")
+    assert str(caught.value).startswith(f"data.filters.languages needs an extra: {install('languages')}")
     TextFilters(FilterConfig(), Langs(src="en", tgt="de"))

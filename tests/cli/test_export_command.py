@@ -110,7 +110,10 @@ def test_a_translation_that_was_killed_goes_on(exported: Exported, tmp_path: Pat
         (("translate", "--sample"), "--sample: CTranslate2 has no generator of its own for each line; leave it out, or give the run that "),
         (("translate", "--no-repeat-ngram", "3"), "--no-repeat-ngram: only mt's own searches know it"),
         (("translate", "--checkpoint", "last"), "--checkpoint last: "),
-        (("translate", "--precision", "fp16", "--device", "cpu"), "CTranslate2 cannot run it (Requested float16 compute type"),
+        (
+            ("translate", "--precision", "fp16", "--device", "cpu"),
+            "precision fp16: CTranslate2 does not compute in float16",
+        ),
         (("score", "--src", "{file}", "--tgt", "{file}"), "is exported for CTranslate2, which can only translate here; give the run"),
         (("average", "--last", "2"), "is a run as it was exported for another program"),
     ],
@@ -151,7 +154,7 @@ def test_a_sample_of_ones_own(exported: Exported, tmp_path: Path) -> None:
     source, ref = exported.home / "test.src", exported.home / "test.trg"
     done = mt("export", "ct2", exported.run.path, tmp_path / "out", "--proof-src", source, "--proof-ref", ref, "--tolerance", "5")
     assert done.code == 0
-    assert done.err[0].startswith(f"proof: 41 lines of {source}, ")
+    assert done.err[0].startswith("proof: 41 lines of test.src, ")
     assert "BLEU" in done.err[1]
     for words, says in (
         (("--proof-ref", ref), "--proof-ref goes with --proof-src FILE: add it"),

@@ -11,6 +11,7 @@ import pytest
 
 from mt.decode.engine import Beam, Sampling
 from mt.decode.mbr import Mbr, posterior
+from mt.extras import install
 from mt.rundir import RunDir
 from mt.translator import Translator
 from tests import toy
@@ -104,6 +105,6 @@ def test_comet_says_what_it_lacks_before_anything_is_translated(run: RunDir, mon
     monkeypatch.delitem(sys.modules, "comet")
     monkeypatch.setattr("mt.evaluate.neural.find_spec", lambda _name: None)
     done = mt(*words, "comet", stdin=TEXT)
-    assert done.err[-1].endswith("the metric comet needs the package unbabel-comet: pip install 'mt-trainer[eval-neural]'")
+    assert done.err[-1].endswith(f"the metric comet needs the package unbabel-comet: {install('eval-neural')}")
     assert asked == []
     assert "--comet-model x goes with --mbr-utility comet: add it" in mt(*words, "bleu", "--comet-model", "x", stdin=TEXT).err[-1]

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from mt.extras import install
 from tests.translating import mt
 
 
@@ -20,7 +21,7 @@ def test_without_its_extra_it_is_told_in_a_line(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(importlib.util, "find_spec", found)
     ended = mt("serve", "--model", "runs/demo")
-    assert (ended.code, ended.err) == (2, ["mt serve needs an extra: pip install 'mt-trainer[serve]'"])
+    assert (ended.code, ended.err) == (2, [f"mt serve needs an extra: {install('serve')}"])
 
 
 def test_a_port_that_is_taken_is_told_before_the_model_is_loaded() -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from mt.cli.eval_command import eval_
 from mt.evaluate.metrics import score
+from mt.extras import install
 from tests.comet import Judge, pretend_comet
 from tests.commands import Command, write
 from tests.page.reading import Tags
@@ -142,7 +143,7 @@ def test_a_neural_metric_says_what_it_lacks(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.delitem(sys.modules, "comet")
     monkeypatch.setattr("mt.evaluate.neural.find_spec", lambda _name: None)
     said = refusal(*words, "--src", "src.de")
-    assert said == "the metric comet needs the package unbabel-comet: pip install 'mt-trainer[eval-neural]'"
+    assert said == f"the metric comet needs the package unbabel-comet: {install('eval-neural')}"
 
 
 # ── reports and warnings ────────────────────────────────────────────────────────────────────────────────────────────

@@ -16,10 +16,12 @@ from torch import Tensor
 
 from mt.decode.engine import Beam, ModelStep
 from mt.export.ct2 import export
+from mt.extras import install
 from mt.forced.given import Given
 from mt.forced.score import token_log_probs
 from mt.model.packed import unpack
 from mt.model.transformer import Transformer
+from mt.rundir import AGAIN
 from mt.search.beam import beam_search
 from mt.search.greedy import greedy_search
 from mt.search.step import Hypothesis
@@ -206,4 +208,41 @@ def test_a_folder_with_something_in_it_is_refused(tmp_path: Path) -> None:
 def test_without_the_library_the_cure_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ctranslate2", None)
     done = mt("export", "ct2", tmp_path, tmp_path / "exported")
-    assert (done.code, done.err) == (2, ["CTranslate2 is an extra: pip install 'mt-trainer[export]'"])
+    assert (done.code, done.err) == (2, [f"CTranslate2 is an extra: {install('export')}"])
+
+
+def test_a_file_that_is_not_as_it_was_written_is_named(tmp_path: Path) -> None:
+    """Of what is damaged within, the library itself may say nothing."""
+    folder = tmp_path / "exported"
+    export(lively_run(tmp_path).path, folder)
+    names = set(os.listdir(folder)) - {"mt.json", "mt.yaml", "tokenizer.model"}
+    assert set(json.loads((folder / "mt.json").read_text(encoding="utf-8"))["files"]) == names
+    for name in names:
+        whole = (file := folder / name).read_bytes()
+        half = len(whole) // 2
+        file.write_bytes(whole[:half] + bytes([whole[half] ^ 1]) + whole[half + 1 :])
+        assert mt("translate", "--model", folder).err == [f"{file}: is damaged, or is not of this export; {AGAIN}"]
+        file.unlink()
+        assert mt("translate", "--model", folder).err == [f"{file}: is missing; {AGAIN}"]
+        file.write_bytes(whole)
+    (folder / "mt.yaml").rename(folder / "elsewhere")
+    assert mt("translate", "--model", folder).err[0].startswith(f"{folder / 'mt.yaml'}: is missing; ")
+
+
+def test_mt_bench_measures_nothing_where_a_search_is_not_had(tmp_path: Path) -> None:
+    folder = tmp_path / "exported"
+    export(lively_run(tmp_path).path, folder)
+    files = "--src", tmp_path / "test.src", "--ref", tmp_path / "test.trg", "--max-lines", "2"
+    done = mt("bench", "--model", folder, *files, "--systems", "greedy,sample")
+    assert (done.code, len(done.lines)) == (2, 1)
+    assert done.err[0].startswith("system sample (--systems): --sample: CTranslate2 has no generator")
+
+
+def test_nothing_tells_where_the_sample_lay(tmp_path: Path) -> None:
+    run, folder, mine = lively_run(tmp_path).path, tmp_path / "exported", tmp_path / "a folder of mine"
+    mine.mkdir()
+    toy.write_lines(mine / "few.src", toy.sentences(2))
+    assert mt("export", "ct2", run, folder, "--proof-src", mine / "few.src", "--tolerance", "100").code == 0
+    text = (folder / "mt.json").read_text(encoding="utf-8")
+    assert json.loads(text)["proof"]["sample"] == "few.src"
+    assert tmp_path.name not in text

@@ -13,6 +13,7 @@ import pytest
 
 from mt.export import hf
 from mt.export.hf import export, quietly
+from mt.extras import install
 from mt.rundir import RunDir
 from mt.translator import Translator
 from tests import toy
@@ -245,7 +246,7 @@ def test_mt_says_where_it_is_from(made: Made) -> None:
 def test_without_the_library_the_cure_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "transformers", None)
     done = mt("export", "hf", tmp_path, tmp_path / "out", "--no-proof")
-    assert (done.code, done.err) == (2, ["mt export hf needs an extra: pip install 'mt-trainer[export]'"])
+    assert (done.code, done.err) == (2, [f"mt export hf needs an extra: {install('export')}"])
 
 
 def test_what_is_left_out_is_told(tmp_path: Path) -> None:
