@@ -76,7 +76,7 @@ def backtranslate(
     from mt.synthesize.unfinished import refuse_place
 
     refuse_place(output_file)
-    ready()
+    ready([model])
     translator, about = load_model(model, checkpoint, device=device, precision=precision, weights=weights)
     warned(translator)
     search: Beam | Sampling = Beam.build(translator.config.decode, width=beam, n_best=1)

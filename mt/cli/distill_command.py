@@ -60,7 +60,7 @@ def distill(
     from mt.synthesize.unfinished import refuse_place
 
     refuse_place(output_file)
-    ready()
+    ready([model])
     translator, about = load_model(model, checkpoint, device=device, precision=precision, weights=weights)
     warned(translator)
     width = beam or translator.config.decode.beam

@@ -9,6 +9,7 @@ import typer
 
 from mt.cli.model_options import Checkpoint, WhichWeights
 from mt.cli.proof_options import ProofRef, ProofSrc, ProofTo, Proven, Tolerance, prover, say
+from mt.cli.remarks import waiting
 from mt.cli.usage import Command, Group
 from mt.errors import MTError
 
@@ -54,6 +55,7 @@ def ct2(
     """
     refuse_more(context)
     prove = prover(run, wanted=proof, src=proof_src, ref=proof_ref, to=to, tolerance=tolerance)
+    waiting(f"exporting {run} for CTranslate2")
     from mt.export.ct2 import export
 
     export(run, out, checkpoint, average=average, weights=weights, quantization=quantization, prove=prove, say=say)
@@ -88,6 +90,7 @@ def hf(
     """
     refuse_more(context)
     prove = prover(run, wanted=proof, src=proof_src, ref=proof_ref, to=to, tolerance=tolerance)
+    waiting(f"exporting {run} for transformers")
     from mt.export.hf import export
 
     export(run, out, checkpoint, average=average, weights=weights, prove=prove, say=say)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from mt.cli.remarks import warn
+from mt.cli.remarks import waiting, warn
 from mt.errors import MTError
 from mt.rundir import ExportDir, RunDir
 
@@ -29,7 +29,7 @@ Shares = Annotated[
 
 def load_models(models: Sequence[Path], *, how: Literal["mean", "log"] | None, shares: str | None, **named: Any) -> Translator:
     """The run, or the ensemble of several. Raises MTError, in one line, for options that only an ensemble has."""
-    ready()
+    ready(models)
     given = {"--ensemble": how, "--ensemble-weights": shares}
     if len(models) == 1:
         if alone := [name for name, value in given.items() if value]:
@@ -47,8 +47,9 @@ def load_models(models: Sequence[Path], *, how: Literal["mean", "log"] | None, s
     return warned(Translator.ensemble(models, mix=Mix(how or "mean", weights), **named))
 
 
-def ready() -> None:
-    """Ask of the process what makes searches fast on a CPU, and keeps them small; before anything is loaded."""
+def ready(models: Sequence[Path]) -> None:
+    """Say what is loaded, and ask of the process what makes searches fast on a CPU, and keeps them small; before anything is loaded."""
+    waiting(f"loading {' + '.join(map(str, models))}")
     from mt.model.process import SEARCHED, keep_few_primitives, keep_freed_memory
 
     keep_freed_memory()

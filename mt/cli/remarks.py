@@ -67,6 +67,12 @@ def with_warnings(
         warn(f"{sum(unknown.values())} unknown in {lines}: characters that the tokenizer has no piece for ({named(list(unknown))})")
 
 
+def waiting(what: str) -> None:
+    """To stderr, at once, where somebody sits and watches: what takes its time now; the libraries alone take seconds."""
+    if sys.stderr.isatty():
+        print(f"{what} …", file=sys.stderr, flush=True)
+
+
 def warn(text: str) -> None:
     """To stderr."""
     print(f"warning: {text}", file=sys.stderr)

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from mt.cli.remarks import waiting
 from mt.errors import MTError
 
 
@@ -35,6 +36,7 @@ def report(
         raise MTError(f"{output}: is a folder; give the name of a file, such as {output / 'report.html'}")
     if output and output.is_file() and (real := output.resolve()).suffix != ".html" and real.is_relative_to(model.resolve()):
         raise MTError(f"{output}: is a file of the run itself; give another, such as report.html")
+    waiting(f"reading {model}")
     from mt.report.run_page import write_report
     from mt.rundir import RunDir
 

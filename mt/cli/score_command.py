@@ -68,11 +68,11 @@ def score(
     with write_atomic(json_file) if json_file else nullcontext() as file, reading(input_file) if input_file else nullcontext() as source:
         pairs = read_pairs(src, tgt) if src and tgt else []
 
-        from mt.scorer import of_records, of_texts, scored
-
         translator = load_models(
             model, how=ensemble, shares=ensemble_weights, checkpoint=checkpoint, device=device, precision=precision, weights=weights
         )
+        from mt.scorer import of_records, of_texts, scored
+
         name = "<stdin>" if input_file == DASH else str(input_file)
         candidates = of_records(translator, decode_lines(source(), name), name, to=to) if source else of_texts(translator, pairs, to=to)
         found: list[tuple[int, Hypothesis]] = []

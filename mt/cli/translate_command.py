@@ -177,11 +177,12 @@ def translate(
         talking = input_file == DASH and sys.stdin.isatty()  # asked before a packed document is read, and stdin closed with it
         document = open_document(source(), name, kind) if kind else None
         from mt.config.directions import sources
-        from mt.translator import WINDOW
 
         translator = load_models(
             model, how=ensemble, shares=ensemble_weights, checkpoint=checkpoint, device=device, precision=precision, weights=weights
         )
+        from mt.translator import WINDOW
+
         tgt = translator.target(to).lang
         control = wishes.of_run(translator.config.decode, fail_on=fail_on or ())
         settings = search_settings(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
 
-from mt.cli.remarks import named
+from mt.cli.remarks import named, waiting
 from mt.rundir import RunDir
 from tests import toy
 from tests.translating import lively_run, mt
@@ -65,3 +66,12 @@ def test_numbers_that_this_processor_only_imitates_are_told(run: RunDir, monkeyp
         done = mt("translate", "--model", run.path, "--precision", "bf16", "--device", "cpu", stdin=b"bage .\n")
         assert done.code == 0
         assert [line for line in done.err if "imitated" in line] == told
+
+
+@pytest.mark.parametrize("watched", [True, False])
+def test_what_takes_its_time_is_told_where_somebody_watches(
+    watched: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: watched)
+    waiting("loading runs/demo")
+    assert capsys.readouterr() == ("", "loading runs/demo …\n" if watched else "")
