@@ -9,6 +9,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Hashable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Generic, NamedTuple, TypeVar
 
@@ -88,6 +89,7 @@ class Queue(Generic[Ask, Found]):
         self._waiting: deque[Ticket[Ask, Found]] = deque()
         self._open: set[Ticket[Ask, Found]] = set()
         self._ended = False
+        self._abandoned = False
         self._running: Sequence[Share[Ask, Found]] = ()
         self._stop = threading.Event()
         """Ends the search that goes on."""
@@ -111,7 +113,7 @@ class Queue(Generic[Ask, Found]):
     def abandon(self, seconds: float) -> bool:
         """Give up what waits and what is begun; whether the thread has ended within so many seconds."""
         with self._changed:
-            self._ended = True
+            self._ended = self._abandoned = True
             self._waiting.clear()
             self._stop.set()
             self._changed.notify()
@@ -149,7 +151,7 @@ class Queue(Generic[Ask, Found]):
                 future.set_result(found)
 
         def from_thread(found: list[Found] | BaseException) -> None:
-            if not loop.is_closed():
+            with suppress(RuntimeError):  # the loop is closed: nobody waits any more
                 loop.call_soon_threadsafe(done, found)
 
         ticket = Ticket[Ask, Found](ask, lines, from_thread, time.monotonic())
@@ -224,7 +226,7 @@ class Queue(Generic[Ask, Found]):
     def _begin(self, batch: Sequence[Share[Ask, Found]]) -> bool:
         """Whether a batch is to be translated: somebody waits for it, and all is not given up."""
         with self._changed:
-            if (self._ended and self._stop.is_set()) or all(share.ticket.gone for share in batch):
+            if self._abandoned or all(share.ticket.gone for share in batch):
                 return False
             self._running, self._stop = batch, threading.Event()
             return True
@@ -236,20 +238,12 @@ class Queue(Generic[Ask, Found]):
         began = time.monotonic()
         try:
             with stopped_by(self._stop):
-                found = iter(self._search(batch[0].ticket.ask, lines))
+                answers = self._search(batch[0].ticket.ask, lines)
+            found = iter([answer for _, answer in zip(lines, answers, strict=True)])
         except StoppedError:
             return
-        except MTError as error:
-            if len(batch) == 1:
-                self._fail(batch[0].ticket, error)
-            else:  # whose fault is it?
-                for share in batch:
-                    self._translate([share])
-            return
         except Exception as error:
-            log.exception("a batch of %d lines failed", len(lines))
-            for share in batch:
-                self._fail(share.ticket, error)
+            self._blame(batch, error)
             return
         seconds = time.monotonic() - began
         speed = len(lines) / max(seconds, 1e-6)
@@ -259,6 +253,17 @@ class Queue(Generic[Ask, Found]):
             ticket.found += [next(found) for _ in own]
             if len(ticket.found) == len(ticket.lines):
                 ticket.done(ticket.found)
+
+    def _blame(self, batch: Sequence[Share[Ask, Found]], error: Exception) -> None:
+        """A batch failed: its halves are tried, down to whoever it is the fault of, so that nobody else has to suffer for it."""
+        half = len(batch) // 2
+        if half:
+            self._translate(batch[:half])
+            self._translate(batch[half:])
+            return
+        if not isinstance(error, MTError):
+            log.error("a batch of %d lines failed", len(batch[0].lines), exc_info=error)
+        self._fail(batch[0].ticket, error)
 
     def _fail(self, ticket: Ticket[Ask, Found], error: Exception) -> None:
         with self._changed:

@@ -34,6 +34,8 @@ class Search:
             raise DecodeError("cannot be")
         if "fault" in texts:
             raise ZeroDivisionError
+        if "few" in texts:
+            return []
         return [text.upper() for text in texts]
 
 
@@ -147,12 +149,16 @@ def test_a_request_has_its_time_and_leaves_the_queue_after_it() -> None:
     with_queue(work)
 
 
-def test_what_one_asks_for_wrongly_fails_no_other() -> None:
-    async def work(queue: Queue[str, str], _: Search) -> None:
-        asked = (queue.translate("a", lines(text), seconds=20) for text in ("fine", "wrong", "good"))
-        fine, wrong, good = await asyncio.gather(*asked, return_exceptions=True)
-        assert (fine, good) == (["FINE"], ["GOOD"])
-        assert isinstance(wrong, DecodeError)
+@pytest.mark.parametrize(("text", "error"), [("wrong", DecodeError), ("fault", ZeroDivisionError), ("few", ValueError)])
+def test_what_one_asks_for_wrongly_fails_no_other(text: str, error: type[Exception]) -> None:
+    async def work(queue: Queue[str, str], search: Search) -> None:
+        texts = [*"abcde", text, *"fghijklmno"]
+        asked = (queue.translate("a", lines(one), seconds=20) for one in texts)
+        found = await asyncio.gather(*asked, return_exceptions=True)
+        place = texts.index(text)
+        assert isinstance(found.pop(place), error)
+        assert found == [[one.upper()] for one in texts if one != text]
+        assert len(search.batches) < len(texts)  # by halves
 
     with_queue(work, batch_seconds=0.2)
 
