@@ -10,6 +10,9 @@ import sentencex
 
 from mt.decode.parts import spaced
 
+LONGEST = 4000
+"""Characters of a line that are cut into sentences at a time: that takes time with the square of them, and holds up all else."""
+
 
 class Sentence(NamedTuple):
     """What is translated at a time."""
@@ -64,14 +67,25 @@ def _parts(line: str, lang: str | None) -> Sequence[str]:
     body = line.replace("\r", " ").replace("\n", " ")  # to the splitter these are paragraphs
     if not body.strip():
         return [line]
-    found = sentencex.segment(lang.replace("_", "-").partition("-")[0].lower() if lang else "en", body)
-    if "".join(found) != body:
-        return [line]
+    code = lang.replace("_", "-").partition("-")[0].lower() if lang else "en"
     parts, start = [], 0
-    for part in found:
-        parts.append(line[start : start + len(part)])
-        start += len(part)
+    while start < len(line):
+        for part in _begun(body[start : start + LONGEST], code, whole=start + LONGEST >= len(body)):
+            parts.append(line[start : start + len(part)])
+            start += len(part)
     return parts
+
+
+def _begun(stretch: str, code: str, *, whole: bool) -> Sequence[str]:
+    """The sentences of a stretch of a line; unless it is `whole` the last may go on: it is left out, or cut where it is the only one."""
+    found: Sequence[str] = sentencex.segment(code, stretch)
+    if "".join(found) != stretch:
+        found = [stretch]
+    if whole:
+        return found
+    if any(found[:-1]):
+        return found[:-1]
+    return [stretch[: stretch.rfind(" ") + 1] or stretch]
 
 
 def put_together(layout: Layout, translations: Sequence[str], *, lang: str | None) -> str:

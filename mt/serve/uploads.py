@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from mt.config.directions import sources
 from mt.errors import MTError
+from mt.files import decode_lines
 from mt.formats.exchange import Kind, kind_of, open_document, translated
 from mt.serve.access_log import Note
 from mt.serve.answering import Ask
@@ -47,11 +48,9 @@ async def translated_file(service: Service, data: bytes, name: str, ask: Ask, no
     found = kind(name)
     seconds = service.limits.file_seconds
     if found is None:
-        try:
-            text = data.decode("utf-8-sig")
-        except UnicodeDecodeError as error:
-            line = data[: error.start].count(b"\n") + 1
-            raise RefusedError(422, f"{name}:{line}: is not UTF-8; save the file as UTF-8") from None
+        for _ in decode_lines(io.BytesIO(data), name, max_bytes=len(data) + 1):
+            pass  # raises what is wrong with it
+        text = data.decode("utf-8-sig")
         (one,) = await service.texts([text], ask, note, target=target, seconds=seconds)
         return one.text.encode("utf-8")
     loop = asyncio.get_running_loop()

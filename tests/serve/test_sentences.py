@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import time
+from types import SimpleNamespace
 
 import pytest
+import sentencex
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -59,3 +61,22 @@ def test_a_long_text_of_line_ends_takes_no_time() -> None:
     began = time.process_time()
     assert put_together(laid_out(text, "en"), ["x"], lang="de") == text
     assert time.process_time() - began < 8  # square in the number of lines it was
+
+
+def test_a_line_of_any_length_is_cut_a_stretch_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = " ".join(f"This is number {number}, by Mr. Smith." for number in range(60))
+    whole = laid_out(text, "en")
+    seen: list[str] = []
+
+    def segment(lang: str, stretch: str) -> list[str]:
+        seen.append(stretch)
+        return sentencex.segment(lang, stretch)
+
+    monkeypatch.setattr("mt.serve.sentences.LONGEST", 100)
+    monkeypatch.setattr("mt.serve.sentences.sentencex", SimpleNamespace(segment=segment))
+    assert laid_out(text, "en") == whole
+    assert max(map(len, seen)) == 100
+    for endless in "word " * 60, "“" * 300, "x" * 300:
+        layout = laid_out(endless, "en")
+        assert "".join(one.before + one.text for one in layout.sentences) + layout.after == endless
+    assert max(map(len, seen)) == 100

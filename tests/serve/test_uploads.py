@@ -90,6 +90,8 @@ def test_an_address_that_says_nonsense_is_told_in_a_line(ask: Asking, query: str
     ("name", "content", "status", "says"),
     [
         ("a.txt", b"fine\n\xff", 422, "a.txt:2"),
+        ("a.txt", "fine".encode("utf-16"), 422, "a.txt:1: byte 0xFF is not UTF-8 (at byte 1 of the line); the file looks like UTF-16"),
+        ("a.txt", "fine".encode("utf-16-le"), 422, "the file looks like UTF-16"),
         ("a.pdf", b"x", 415, ".pdf"),
         ("a.po.gz", b"x", 415, ".gz"),
         ("a.tmx", b"<tmx", 422, "a.tmx:1"),
