@@ -68,11 +68,12 @@ def bench(
         chosen = SYSTEMS if systems is None else [name.strip() for name in systems.split(",")]
         for name in chosen:
             search_of(name, DecodeConfig())  # says so if there is none
-        print(f"{'system':<12}{'numbers':<13}{'BLEU':>7}{'chrF2':>8}{'lines/s':>10}")
         for numbers in ("fp32", "bf16") if precision == "both" else (precision,):
             translator = load_models(model, how=None, shares=None, checkpoint=checkpoint, device=device, precision=numbers, weights=weights)
             sources, references = zip(*pairs, strict=True)
             for one in measured(translator, sources, references, chosen, to=to, seed=seed, batch_tokens=batch_tokens):
+                if not found:  # nothing is printed where the model cannot be asked
+                    print(f"{'system':<12}{'numbers':<13}{'BLEU':>7}{'chrF2':>8}{'lines/s':>10}")
                 bleu, chrf = one.scores.metrics
                 print(f"{one.system:<12}{one.precision:<13}{bleu.score:>7.2f}{chrf.score:>8.2f}{one.lines_per_second:>10.2f}", flush=True)
                 found.append(one)

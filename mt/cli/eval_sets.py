@@ -10,6 +10,7 @@ from typing import NamedTuple
 from mt.cli.streams import DASH, reading
 from mt.errors import DataError, MTError
 from mt.files import decode_lines
+from mt.formats.pairs import counted
 
 
 class EvalSet(NamedTuple):
@@ -71,7 +72,7 @@ def read_parallel(paths: Sequence[Path], *, max_lines: int | None = None) -> lis
     for path, lines in zip(paths[1:], others, strict=True):
         if len(lines) != len(first):
             where = _parting(first, lines)
-            counts = f"{_named(paths[0])} has {len(first)} lines, {_named(path)} has {len(lines)}"
+            counts = f"{_named(paths[0])} has {counted(len(first), 'line')}, {_named(path)} has {len(lines)}"
             about = f"; by their lengths they part about line {where}" if where else ""
             raise DataError(f"{counts}: line n of one must answer line n of the other{about}")
     if not first:

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mt.cli.eval_sets import read_parallel
+from mt.cli.remarks import waiting
 from mt.cli.streams import DASH
 from mt.errors import DataError, MTError
+from mt.formats.pairs import counted
 
 if TYPE_CHECKING:
     from mt.export.proof import Other, Sample
@@ -62,6 +64,7 @@ def prover(
         if sample is None:
             say("proof: none, as there is neither the dev set of the run any more nor what it was trained on; give --proof-src FILE")
             return None
+        waiting(f"proof: {counted(len(sample.lines), 'line')} of {sample.called}, translated by both")
         return proven(native, other, sample, tolerance=tolerance, say=say).as_json()
 
     return prove

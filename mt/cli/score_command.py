@@ -16,6 +16,7 @@ from mt.cli.streams import DASH, reading, refuse_same
 from mt.config.schema import MAX_LENGTH_PENALTY
 from mt.errors import DataError, MTError
 from mt.files import decode_lines, read_lines, write_atomic
+from mt.formats.pairs import counted
 
 if TYPE_CHECKING:
     from mt.search.step import Hypothesis
@@ -107,6 +108,6 @@ def read_pairs(src: Path, tgt: Path) -> list[tuple[str, str]]:
     """The lines of both files. Raises DataError where there are more of one."""
     sides = [list(read_lines(path)) for path in (src, tgt)]
     if len(sides[0]) != len(sides[1]):
-        counts = f"{src} has {len(sides[0])} lines, {tgt} has {len(sides[1])}"
+        counts = f"{src} has {counted(len(sides[0]), 'line')}, {tgt} has {len(sides[1])}"
         raise DataError(f"{counts}: line n of one must answer line n of the other")
     return list(zip(*sides, strict=True))

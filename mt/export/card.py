@@ -52,7 +52,7 @@ def card(
         *_data(run),
     ]
     after: list[Block] = [Heading("What differs from mt"), Paragraph(tuple(limits)), Heading("Licence"), Paragraph(LICENCE)]
-    whole = as_markdown([*before, Heading("Use"), *after], title=name, about=f"{about}. Trained with mt.")
+    whole = as_markdown([*before, Heading("Use"), *after], title=_line(name), about=f"{about}. Trained with mt.")
     body, mark, rest = whole.partition("## Use\n")
     return "\n".join(["---", *lines, "---", "", f"{body}{mark}\n```python\n{usage.rstrip()}\n```\n{rest}"])
 

@@ -21,6 +21,7 @@ from mt.config.schema import Config, DecodeConfig
 from mt.config.stage import Stage
 from mt.errors import RunError
 from mt.files import sync
+from mt.formats.pairs import counted
 from mt.model.packed import pack, unpack
 from mt.rundir import EXPORT_FORMAT, PARTIAL, ExportDir, RunDir
 from mt.tokenizer.of_run import check_fingerprints
@@ -48,7 +49,7 @@ def load(run: str | Path, checkpoint: str = "best", *, average: int | None = Non
         return Exporting(rundir, translator, [rundir.find(checkpoint).name])
     paths = [rundir.step(update) for update in rundir.steps()[-average:]]
     if len(paths) < average:
-        raise RunError(f"--average {average}: {run} has {len(paths)} (train.keep says how many stay); ask for fewer")
+        raise RunError(f"--average {average}: {run} has {counted(len(paths), 'checkpoint')} (train.keep says how many stay); ask for fewer")
     for path in paths:
         state = read_state(path)
         check_fingerprints(state, translator.tokenizers, source=path)

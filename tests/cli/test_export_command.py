@@ -145,7 +145,7 @@ def test_the_mean_of_the_newest_is_that_of_mt_average(exported: Exported, tmp_pa
     weights = [(folder / "model.bin").read_bytes() for folder in (tmp_path / "mean", tmp_path / "kept", exported.folder)]
     assert weights[0] == weights[1] != weights[2]
     many = mt("export", "ct2", run, tmp_path / "many", "--average", "9")
-    assert (many.code, many.err) == (2, [f"--average 9: {run} has 3 (train.keep says how many stay); ask for fewer"])
+    assert (many.code, many.err) == (2, [f"--average 9: {run} has 3 checkpoints (train.keep says how many stay); ask for fewer"])
     both = mt("export", "ct2", run, tmp_path / "both", "--average", "2", "--checkpoint", "1")
     assert (both.code, both.err) == (2, ["--average 2 is the mean of the last checkpoints; leave out --checkpoint 1"])
 

@@ -13,6 +13,7 @@ import pytest
 from mt.doctor.findings import Diagnosis
 from mt.doctor.kinds import BOUNDS, WORDS, Severity
 from mt.errors import DataError
+from mt.extras import install
 from tests.corpora import config, diagnosis, examine, of_kind, pairs, places, write
 
 GOOD = pairs(200)
@@ -484,7 +485,7 @@ def test_one_side_in_another_language_is_not_swapped(tmp_path: Path, monkeypatch
 def test_that_languages_were_not_looked_at_is_a_note(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: bool) -> None:
     monkeypatch.setattr("mt.doctor.doctor.installed", lambda: there)
     found = of_kind(examine(tmp_path, GOOD), "unidentified")
-    assert [(one.severity, one.what, "mt-trainer[languages]" in one.cure) for one in found] == [
+    assert [(one.severity, one.what, install("languages") in one.cure) for one in found] == [
         (Severity.NOTE, "languages were not looked at", True)
     ] * (not there)
 

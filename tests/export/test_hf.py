@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import re
@@ -130,8 +131,11 @@ def test_text_of_corpora_is_escaped_in_the_card(tmp_path: Path) -> None:
     run.reports.mkdir()
     metric = {"name": "BLEU", "score": 1.0, "signature": "<b>|x"}
     run.test_scores.write_text(json.dumps({"<img src=x>": {"metrics": [metric]}}), encoding="utf-8")
-    export(run.path, tmp_path / "out")
-    card = (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
+    out = tmp_path / 'a "name"\n# of mine'
+    export(run.path, out)
+    card = (out / "README.md").read_text(encoding="utf-8")
+    assert '\n# a "name" \\# of mine\n' in card
+    assert ast.literal_eval(re.search(r"from_pretrained\((.*)\)\n", block(card)).group(1)) == out.name  # type: ignore[union-attr]
     assert "&lt;script&gt;\\*a\\*\\|b" in card
     assert not re.search(r"<(script|img|b)\b", card)
     assert "which this is not" not in card
