@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
-from typing import Any, Literal, NoReturn, TypeVar
+from typing import Annotated, Any, Literal, NoReturn, TypeVar
 from urllib.parse import parse_qsl
 
-from pydantic import BaseModel, ConfigDict, Field, Json, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, Json, Strict, ValidationError
 from starlette.requests import ClientDisconnect, Request
 
 from mt.config.schema import MAX_LENGTH_PENALTY
@@ -18,12 +19,18 @@ Asked = TypeVar("Asked", bound=BaseModel)
 
 MOST_FIELDS = 2000
 """Of a form."""
+FORM, PARTS = "application/x-www-form-urlencoded", "multipart/form-data"
+
+Terms = list[Annotated[tuple[str, str], Strict(False)]]  # noqa: FBT003 (JSON has no tuples)
+
+KINDS = {str: "a text", bool: "true or false", int: "a number", float: "a number with a point", list: "a list", dict: "an object"}
+"""What there is in JSON, for messages; what else there is is null."""
 
 
 class Body(BaseModel):
-    """Of a request; keys that it does not have are refused."""
+    """Of a request; keys that it does not have are refused, and values of another kind, such as "3" for 3."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
 class TranslateAsked(Body):
@@ -36,7 +43,7 @@ class TranslateAsked(Body):
     beam: int | None = Field(None, ge=1, description="Beam width; 1 is greedy. Left out: the run's.")
     length_penalty: float | None = Field(None, ge=0, le=MAX_LENGTH_PENALTY, description="Larger favours longer translations.")
     format: Literal["text", "html"] = Field("text", description="html: tags are kept, the text between them is translated.")
-    glossary: list[tuple[str, str]] | None = Field(None, max_length=MOST_TERMS, description="Terms, and how they are to be translated.")
+    glossary: Terms | None = Field(None, max_length=MOST_TERMS, description="Terms, and how they are to be translated.")
     prefix: str | None = Field(None, description="How the translation begins, of a text of one sentence.")
     details: bool = Field(False, description="Sentences with pieces, probabilities and alignment.")
 
@@ -48,11 +55,13 @@ class AlternativesAsked(Body):
     prefix: str = Field("", description="The translation before the word in question.")
     n: int = Field(5, ge=1, description="How many.")
     target: str | None = Field(None, description="Target language, for a model that has several.")
-    glossary: list[tuple[str, str]] | None = Field(None, max_length=MOST_TERMS, description="Terms, and how they are to be translated.")
+    glossary: Terms | None = Field(None, max_length=MOST_TERMS, description="Terms, and how they are to be translated.")
 
 
 class FileAsked(Body):
-    """What the address of POST /v1/file says, after its question mark."""
+    """What the address of POST /v1/file says, after its question mark, where everything is text."""
+
+    model_config = ConfigDict(strict=False)
 
     name: str = Field("text.txt", description="The file's name, whose suffix says its kind.")
     target: str | None = Field(None, description="Target language, for a model that has several.")
@@ -62,7 +71,7 @@ class FileAsked(Body):
 
 
 class LibreAsked(BaseModel):
-    """What LibreTranslate's POST /translate takes; keys that it does not have are ignored, as there."""
+    """What LibreTranslate's POST /translate takes; keys that it does not have are ignored, and "3" is 3, as there."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
@@ -98,8 +107,10 @@ async def asked(request: Request, kind: type[Asked], *, form: bool = False) -> A
     """
     given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     body = await body_of(request)
-    if form and given == "application/x-www-form-urlencoded":
+    if form and given == FORM and not body.lstrip().startswith(b"{"):  # else it is JSON, sent by a curl that was not told so
         return checked(kind, fields(body))
+    if form and given == PARTS:
+        return checked(kind, parts(body, request.headers["content-type"]))
     if given and given != "application/json" and not given.endswith("+json"):
         raise RefusedError(415, f"content-type {given[:60]}: send application/json (curl -H 'content-type: application/json')")
     return checked(kind, parsed(body))
@@ -147,6 +158,21 @@ def fields(body: bytes) -> dict[str, str | list[str]]:
     return {name: values if len(values) > 1 else values[0] for name, values in found.items()}
 
 
+def parts(body: bytes, kind: str) -> dict[str, str | list[str]]:
+    """The same of a form in parts, as browsers send it; files in it are left out. Raises RefusedError (400) for what is none."""
+    boundary = re.search(r'boundary="?([^";]+)', kind)
+    found: dict[str, list[str]] = {}
+    for part in body.split(b"--" + boundary[1].strip().encode("latin-1"))[1:] if boundary else ():
+        head, blank, value = part.partition(b"\r\n\r\n")
+        name = re.search(rb'(?i)^content-disposition:.*?;\s*name="([^"]*)"', head, re.MULTILINE)
+        if blank and name and b"filename" not in head:
+            text = value.removesuffix(b"\r\n").decode("utf-8", "replace")
+            found.setdefault(name[1].decode("utf-8", "replace"), []).append(text)
+    if not found:
+        raise RefusedError(400, "the body is no form in parts: send application/json")
+    return {name: values if len(values) > 1 else values[0] for name, values in found.items()}
+
+
 def checked(kind: type[Asked], value: Any) -> Asked:
     """What was asked for. Raises RefusedError (422), in one line, for the first thing that is wrong with it."""
     if not isinstance(value, dict):
@@ -159,13 +185,21 @@ def checked(kind: type[Asked], value: Any) -> Asked:
 
 def wrong(error: ValidationError, kind: type[BaseModel]) -> str:
     """The first problem, without the values, which may be text."""
-    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    every = error.errors(include_url=False, include_context=False)
+    about = [one for one in every if one["loc"][:1] == every[0]["loc"][:1]]
+    first = max(about, key=lambda one: len(one["loc"]))  # of a text or a list of texts, what was tried and came furthest
     where = str(first["loc"][0])[:60] if first["loc"] else "the body"
+    entry = next((place + 1 for place in first["loc"][1:] if isinstance(place, int)), None)
     if first["type"] == "extra_forbidden":
         return f"{where!r}: unknown key; there are {', '.join(kind.model_fields)}"
-    if first["type"] == "missing":
+    if first["type"] == "missing" and entry is None:
         return f"{where}: is missing; it is {kind.model_fields[where].description}"
-    return f"{where}: {first['msg'][0].lower()}{first['msg'][1:]}"
+    if where == "glossary" and (entry or first["type"] != "too_long"):
+        what = f"entry {entry} is no pair of texts" if entry else "is no list of pairs"
+        return f'glossary: {what}; give one such as [["term", "translation"]]'
+    problem = first["msg"][0].lower() + first["msg"][1:]
+    other = f", not {KINDS.get(type(first['input']), 'null')}" if first["type"].endswith("_type") else ""
+    return f"{where}: {f'entry {entry}: ' if entry else ''}{problem}{other}"
 
 
 def refuse_too_much(texts: Sequence[str], limits: Limits) -> None:

@@ -172,11 +172,20 @@ class Guard:
             name = urlsplit(f"//{host}").hostname or ""
         except ValueError:
             name = ""
+        if self._hosts is not None and not name:
+            raise RefusedError(403, "the request names no host: send one, such as Host: localhost")
         if self._hosts is not None and not (is_loopback(name) or name in self._hosts):
             raise RefusedError(403, f"host {name[:60]!r} is not known here: start the server with --allowed-host {name[:60]}")
         origin = headers.get(b"origin", b"").decode("latin-1")
         if origin and scope["method"] == "POST" and origin not in self._origins and urlsplit_netloc(origin) != host.lower():
-            raise RefusedError(403, f"origin {origin[:60]!r} may not ask: start the server with --cors {origin[:60]}")
+            raise RefusedError(403, f"origin {origin[:60]!r} may not ask: {cure_of(origin)}")
+
+
+def cure_of(origin: str) -> str:
+    """What lets pages of an origin ask. That of a file on a disk is `null`, as are pages of any site that wants to hide its name."""
+    if origin == "null":
+        return "open the page over HTTP (python -m http.server 8080), and start this server with --cors http://localhost:8080"
+    return f"start the server with --cors {origin[:60]}"
 
 
 def urlsplit_netloc(origin: str) -> str:

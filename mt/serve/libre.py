@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -80,5 +81,13 @@ def add(
         refuse_too_much([wanted.q], limits)
         if not identify.installed():
             raise RefusedError(501, f"languages are told apart by an extra: {install('languages')}")
-        code, confidence = identify.likeliest(wanted.q)
+        code, confidence = await asyncio.to_thread(_detected, wanted.q)
         return JSONResponse([{"confidence": round(100 * confidence, 1), "language": code}])
+
+
+def _detected(text: str) -> tuple[str, float]:
+    """The likeliest language, and how probable it is: not at all where there are no letters. Raises RefusedError for nothing."""
+    if not text.strip():
+        raise RefusedError(422, "q: is blank; send a text whose language is to be told")
+    code, confidence = identify.likeliest(text)
+    return code, confidence if any(map(str.isalpha, text)) else 0.0

@@ -179,11 +179,20 @@ def test_alternatives_are_those_of_the_translator(ask: Asking, model: Model) -> 
         ({"text": "x", "n_best": 10**30}, 422, "n_best"),
         ({"text": "x", "beam": 21}, 422, "20 at most"),
         ({"text": "x", "beam": 2, "n_best": 3}, 422, "beam"),
+        ({"text": "x", "beam": "3"}, 422, "beam: input should be a valid integer, not a text"),
+        ({"text": "x", "beam": True}, 422, "beam: input should be a valid integer, not true or false"),
+        ({"text": "x", "n_best": 1.0}, 422, "n_best: input should be a valid integer, not a number with a point"),
+        ({"text": "x", "n_best": None}, 422, "n_best: input should be a valid integer, not null"),
+        ({"text": "x", "length_penalty": "1"}, 422, "length_penalty: input should be a valid number"),
+        ({"text": "x", "details": 1}, 422, "details: input should be a valid boolean"),
+        ({"text": ["x", 1]}, 422, "text: entry 2: input should be a valid string, not a number"),
         ({"text": "x", "length_penalty": -1}, 422, "length_penalty"),
         ({"text": "x", "format": "pdf"}, 422, "format"),
         ({"text": "x", "glossary": [["a", " "]]}, 422, "glossary"),
-        ({"text": "x", "glossary": [["a"]]}, 422, "glossary"),
-        ({"text": "x", "glossary": [["a", "b"]] * 1001}, 422, "glossary"),
+        ({"text": "x", "glossary": [["a", "b"], ["a"]]}, 422, "glossary: entry 2 is no pair"),
+        ({"text": "x", "glossary": [["a", "b", "c"]]}, 422, "glossary: entry 1 is no pair"),
+        ({"text": "x", "glossary": {"a": "b"}}, 422, "glossary: is no list of pairs"),
+        ({"text": "x", "glossary": [["a", "b"]] * 1001}, 422, "glossary: list should have at most 1000 items"),
         ({"text": "x", "target": "fr"}, 422, "translates to de"),
         ({"text": "x", "source": "fr"}, 422, "translates from en"),
         ({"text": "x" * 20_001}, 413, "20000 at a time"),
@@ -255,6 +264,11 @@ def test_a_server_for_this_machine_is_called_by_its_names(ask: Asking, host: str
     assert ask("GET", "/health", headers={"host": host}).status_code == status
 
 
+def test_who_names_no_host_is_told_so(ask: Asking) -> None:
+    answer = ask("GET", "/health", headers={"host": ""})
+    assert (answer.status_code, "names no host" in answer.json()["error"]) == (403, True)
+
+
 def test_a_server_for_others_may_be_called_anything_or_what_it_is_told(model: Model) -> None:
     assert asking(model, hosts=None)("GET", "/health", headers={"host": "mt.example"}).status_code == 200
     assert asking(model, hosts=["mt.example"])("GET", "/health", headers={"host": "MT.example:80"}).status_code == 200
@@ -268,6 +282,9 @@ def test_pages_of_other_sites_may_ask_only_if_they_are_named(model: Model) -> No
     assert status("http://localhost") == (200, None)
     assert status("https://evil.example") == (403, None)
     assert status("null") == (403, None)
+    cure = asking(model)("POST", "/v1/translate", json={"text": LINES[0]}, headers={"origin": "null"}).json()["error"]
+    assert "--cors http://localhost" in cure
+    assert "--cors null" not in cure
     assert status("https://good.example", origins=["https://good.example"]) == (200, "https://good.example")
 
 

@@ -26,6 +26,25 @@ def test_json_and_forms_are_answered_alike(ask: Asking, model: Model, how: str) 
     assert answer.json()["detectedLanguage"]["language"] == "en"
 
 
+def test_a_form_in_parts_is_one(ask: Asking) -> None:
+    text = f"{LINES[0]}\r\n\r\n{LINES[1]}"
+    named = {"q": text, "source": "en", "target": "de"}
+    answer = ask("POST", "/translate", files={name: (None, value) for name, value in named.items()})
+    assert answer.json() == ask("POST", "/translate", json=named).json()
+    broken = ask("POST", "/translate", content=b"x", headers={"content-type": "multipart/form-data"})
+    assert (broken.status_code, "send application/json" in broken.json()["error"]) == (400, True)
+
+
+def test_json_that_calls_itself_a_form_is_told_the_cure(ask: Asking) -> None:
+    answer = ask("POST", "/translate", content=b'{"q": "x", "target": "de"}', headers={"content-type": "application/x-www-form-urlencoded"})
+    assert (answer.status_code, "content-type: application/json" in answer.json()["error"]) == (415, True)
+
+
+def test_a_number_may_be_text_as_there(ask: Asking) -> None:
+    body = {"q": LINES[0], "source": "en", "target": "de", "alternatives": "2"}
+    assert len(ask("POST", "/translate", json=body).json()["alternatives"]) == 2
+
+
 def test_a_list_is_answered_with_a_list(ask: Asking, model: Model) -> None:
     answer = ask("POST", "/translate", json={"q": LINES, "source": "en", "target": "de", "alternatives": 2}).json()
     assert answer["translatedText"] == [one.text for one in model.translator.translate(LINES)]
@@ -58,3 +77,10 @@ def test_languages_are_detected_by_the_extra(ask: Asking) -> None:
     found = ask("POST", "/detect", data={"q": "Das ist ein kleiner Hund auf der Straße."}).json()
     assert found[0]["language"] == "de"
     assert 0 < found[0]["confidence"] <= 100
+
+
+def test_what_has_no_letters_is_in_no_language_for_sure(ask: Asking) -> None:
+    pytest.importorskip("py3langid")
+    assert ask("POST", "/detect", json={"q": "12, 34!"}).json()[0]["confidence"] == 0
+    answer = ask("POST", "/detect", json={"q": " \n"})
+    assert (answer.status_code, "q: is blank" in answer.json()["error"]) == (422, True)
