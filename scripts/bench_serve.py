@@ -119,10 +119,11 @@ def server(args: argparse.Namespace, words: Sequence[str]) -> Iterator[tuple[tup
     environment = {**os.environ, "OMP_NUM_THREADS": str(args.threads)}
     with subprocess.Popen(command, stderr=subprocess.PIPE, encoding="utf-8", env=environment, bufsize=1) as process:
         assert process.stderr
-        first = process.stderr.readline()
-        address = re.search(r"at http://([^:]+):(\d+);", first)
-        if address is None:
-            raise SystemExit(first + process.stderr.read())
+        said = []
+        while (address := re.search(r"at http://([^:]+):(\d+);", said[-1] if said else "")) is None:
+            said.append(process.stderr.readline())
+            if not said[-1]:
+                raise SystemExit("".join(said))
         drained = subprocess.Popen(["cat"], stdin=process.stderr, stdout=subprocess.DEVNULL)  # a full pipe would hold it up
         try:
             yield (address[1], int(address[2])), process.pid

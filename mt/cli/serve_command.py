@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -12,6 +13,7 @@ from mt.cli.model_options import Checkpoint, Device, Precision, WhichWeights
 from mt.cli.models import How, Models, Shares, load_models
 from mt.errors import MTError
 from mt.extras import install
+from mt.rundir import ExportDir, RunDir
 
 if TYPE_CHECKING:
     from mt.translator import Translator
@@ -41,7 +43,6 @@ def serve(
     api_key_file: Annotated[
         Path | None, typer.Option(readable=False, metavar="FILE", help="Keys, one a line, of which clients have to show one.")
     ] = None,
-    api_key: Annotated[str | None, typer.Option(envvar="MT_API_KEY", hidden=True)] = None,
     cors: Annotated[
         list[str] | None, typer.Option(metavar="ORIGIN", help="Web site whose pages may ask, such as https://example.org; can be repeated.")
     ] = None,
@@ -63,9 +64,10 @@ def serve(
     if context.args:
         raise MTError(f"{context.args[0]}: a run goes behind its option: --model {context.args[0]}")
     refuse_missing()
+    from mt.serve.admission import KEY_VARIABLE, hosts_in, keys_in, origins_in
     from mt.serve.guard import State, is_loopback
     from mt.serve.limits import Limits
-    from mt.serve.server import keys_in, listen
+    from mt.serve.server import listen
 
     limits = Limits(
         characters=max_characters,
@@ -79,17 +81,22 @@ def serve(
         batch=max_batch,
         batch_seconds=batch_wait / 1000,
     )
-    keys = keys_in(api_key_file, api_key)
+    keys, origins = keys_in(api_key_file, os.environ.get(KEY_VARIABLE)), origins_in(cors or ())
     # Without names nobody knows by which a server for others is called; one for this machine has no others.
-    hosts = list(allowed_host or ()) if is_loopback(host) or allowed_host else None
+    hosts = hosts_in(allowed_host or ()) if is_loopback(host) or allowed_host else None
     with listen(host, port) as listening:  # an address that is taken is told before the model is loaded
+        for one in model:
+            if not ExportDir(one).is_there():
+                RunDir(one).require()
+        name = " + ".join(map(str, model))
+        if not sys.stderr.isatty():  # a terminal is told by what loads it
+            print(f"loading {name} …", file=sys.stderr, flush=True)
         translator = load_models(
             model, how=ensemble, shares=ensemble_weights, checkpoint=checkpoint, device=device, precision=precision, weights=weights
         )
         state = State()
         address = f"http://{f'[{host}]' if ':' in host else host}:{listening.getsockname()[1]}"
-        name = " + ".join(map(str, model))
-        code = _run(translator, name, listening, limits, state, log_format, address, {"keys": keys, "hosts": hosts, "origins": cors or ()})
+        code = _run(translator, name, listening, limits, state, log_format, address, {"keys": keys, "hosts": hosts, "origins": origins})
     if code:
         sys.exit(code)
 

@@ -19,6 +19,10 @@ BESIDE_TEXT = 256 * 1024
 MOST_TEXTS = 1024
 """Of a request."""
 MAY_BE_ZERO = ("batch_seconds", "drain_seconds", "per_client")
+MOST_SECONDS = 1e6
+"""More is a slip, or more than a timer takes."""
+OPTIONS = {"seconds": "--timeout", "body_seconds": "--body-timeout", "drain_seconds": "--drain", "batch_seconds": "--batch-wait"}
+"""What limits of time are called where users give them."""
 MOST_TERMS = 1000
 """Of the glossary of a request."""
 
@@ -41,6 +45,8 @@ class Limits:
     """For a request to arrive, a file included."""
     header_seconds: float = 10.0
     """For the head of a request to arrive."""
+    answer_seconds: float = 60.0
+    """For an answer to be read."""
     drain_seconds: float = 30.0
     """For what is begun, after the server was asked to end."""
     beam: int = 20
@@ -58,8 +64,9 @@ class Limits:
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
-            if not (value > 0 or (name in MAY_BE_ZERO and value == 0)):
-                raise MTError(f"{name.replace('_', '-')} {value:g}: give a number above 0")
+            fits = value > 0 and (isinstance(value, int) or value <= MOST_SECONDS)
+            if not fits and not (name in MAY_BE_ZERO and value == 0):
+                raise MTError(f"{OPTIONS.get(name, name)}: give a number above 0 and below a million")
 
     @property
     def body_bytes(self) -> int:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import os
 import socket
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from types import FrameType
 from typing import Any
 
+import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
@@ -28,14 +29,17 @@ KEEP_SECONDS = 5
 BACKLOG = 2048
 """Connections that wait to be taken."""
 LAST_SECONDS = 5
-"""For connections to close, once what was begun is done."""
+"""For answers to be read, once what was begun is done."""
+NO_HTTP = f"this is no request of HTTP/1.1 over plain http://, or its head has more than {HEAD_BYTES} bytes"
 
 
 class Connection(H11Protocol):
-    """A connection that closes itself where a head does not come, and at once where there are too many."""
+    """A connection that closes itself where a head does not come or an answer is not read, and at once where there are too many."""
 
     limits: Limits
     waiting: asyncio.TimerHandle | None = None
+    unread: float | None = None
+    """Since when there is something to read."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Wait for the head of its first request."""
@@ -64,6 +68,29 @@ class Connection(H11Protocol):
         """Close."""
         if not self.busy and not self.transport.is_closing():
             self.transport.close()
+
+    def look(self, now: float) -> None:
+        """Close at once where nobody reads: what is sent would be kept for ever."""
+        if not self.transport.get_write_buffer_size():
+            self.unread = None
+        elif self.unread is None:
+            self.unread = now
+        elif now - self.unread > self.limits.answer_seconds:
+            self.transport.abort()
+
+    def send_400_response(self, msg: str) -> None:
+        """A refusal like all others."""
+        del msg
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            body = json.dumps({"error": NO_HTTP}).encode()
+            head = [("content-type", "application/json"), ("content-length", str(len(body))), ("connection", "close")]
+            for event in h11.Response(status_code=400, headers=head, reason=b"Bad Request"), h11.Data(data=body), h11.EndOfMessage():
+                self.transport.write(self.conn.send(event) or b"")
+        self.transport.close()
+
+    def _should_upgrade(self) -> bool:
+        """Never; whoever asks for it gets an answer as it is."""
+        return False
 
     def data_received(self, data: bytes) -> None:
         """A head is there, or begun, or still to come."""
@@ -117,6 +144,7 @@ class Server(uvicorn.Server):
 
     async def on_tick(self, counter: int) -> bool:
         """Ten times a second."""
+        self._each(lambda connection: connection.look(time.monotonic()))
         if self.asked is not None and not self.should_exit:
             if not self.state.active:
                 self.should_exit = True
@@ -124,6 +152,17 @@ class Server(uvicorn.Server):
                 log.warning("%d requests were not done in time", self.state.active)
                 self.code, self.force_exit, self.should_exit = 128 + self.asked, True, True
         return await super().on_tick(counter)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Close what there is; who does not read is not waited for."""
+        end = asyncio.get_running_loop().call_later(LAST_SECONDS, self._each, lambda connection: connection.transport.abort())
+        await super().shutdown(sockets)
+        end.cancel()
+
+    def _each(self, do: Callable[[Connection], None]) -> None:
+        for connection in list(self.server_state.connections):
+            assert isinstance(connection, Connection)
+            do(connection)
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -161,7 +200,7 @@ def configured(app: App, limits: Limits) -> uvicorn.Config:
         lifespan="on",
         timeout_keep_alive=min(KEEP_SECONDS, limits.header_seconds),  # type: ignore[arg-type] # it is a delay like any
         h11_max_incomplete_event_size=HEAD_BYTES,
-        timeout_graceful_shutdown=LAST_SECONDS,
+        timeout_graceful_shutdown=LAST_SECONDS + 1,
         **settings,
     )
 
@@ -174,19 +213,3 @@ def serve(app: App, listening: socket.socket, *, state: State, limits: Limits, r
         logging.shutdown()
         os._exit(server.code)
     return server.code
-
-
-def keys_in(path: Path | None, given: str | None) -> list[str]:
-    """The keys in a file, one a line (# begins a comment), and the one given. Raises MTError for a file without any."""
-    keys = [given.strip()] if given and given.strip() else []
-    if path:
-        try:
-            lines = [line.strip() for line in path.read_text(encoding="utf-8").splitlines()]
-        except (OSError, UnicodeDecodeError) as error:
-            reason = getattr(error, "strerror", None) or "is not UTF-8"
-            raise MTError(f"--api-key-file {path}: cannot be read ({reason.lower()})") from None
-        found = [line for line in lines if line and not line.startswith("#")]
-        if not found:
-            raise MTError(f"--api-key-file {path}: has no key; write one a line")
-        keys += found
-    return keys

@@ -37,7 +37,13 @@ def test_a_port_that_is_taken_is_told_before_the_model_is_loaded() -> None:
     ("words", "says"),
     [
         (["--model", "nowhere", "--port", "0"], "nowhere"),
-        (["--model", "nowhere", "--timeout", "0"], "seconds 0: give a number above 0"),
+        (["--model", "nowhere", "--timeout", "0"], "--timeout: give a number above 0"),
+        (["--model", "nowhere", "--timeout", "nan"], "--timeout: give a number above 0"),
+        (["--model", "nowhere", "--drain", "inf"], "--drain: give a number above 0"),
+        (["--model", "nowhere", "--batch-wait", "1e20"], "--batch-wait: give a number above 0"),
+        (["--model", "nowhere", "--cors", "null"], "--cors http://localhost:8080"),
+        (["--model", "nowhere", "--cors", "example.org"], "such as https://example.org"),
+        (["--model", "nowhere", "--allowed-host", "mt.example.org:80"], "such as mt.example.org"),
         (["--model", "nowhere", "--host", "no such host"], "--host no such host"),
         (["--model", "nowhere", "--api-key-file", "nowhere.txt"], "--api-key-file nowhere.txt: cannot be read"),
         (["runs/demo", "--model", "nowhere"], "--model runs/demo"),
@@ -48,6 +54,12 @@ def test_what_cannot_be_is_told_in_a_line(words: list[str], says: str) -> None:
     assert ended.code == 2
     assert len(ended.err) == 1
     assert says in ended.err[0]
+
+
+def test_a_key_that_is_empty_is_no_open_door(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MT_API_KEY", "")
+    ended = mt("serve", "--model", "nowhere")
+    assert (ended.code, ended.err) == (2, ["MT_API_KEY: is empty; unset it, or give it a key"])
 
 
 def test_a_file_of_keys_has_some(tmp_path: Path) -> None:

@@ -14,14 +14,17 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
 
+from mt.decode.translation import Translation
+from mt.search.step import Hypothesis
 from mt.serve.answering import Answer, Ask, Model
+from mt.serve.details import NONE
 from mt.serve.limits import Limits
 from mt.serve.queue import Line
 from tests import toy
@@ -136,7 +139,50 @@ def test_a_head_that_does_not_come_is_not_waited_for(model: Model, begun: bytes)
 def test_a_head_is_no_longer_than_it_may_be(model: Model) -> None:
     with served(model) as address, connected(address) as connection:
         connection.sendall(b"GET /health HTTP/1.1\r\nhost: localhost\r\nx: " + b"y" * 100_000)
-        assert said(connection).startswith(b"HTTP/1.1 400")
+        answer = said(connection)
+        assert answer.startswith(b"HTTP/1.1 400")
+        assert b"its head has more than" in answer
+
+
+class Stuffed(Model):
+    """A model whose translations are more than anything between two programs holds."""
+
+    def __init__(self, model: Model) -> None:
+        vars(self).update(copy.copy(vars(model)))
+
+    def search(self, _: Ask, lines: Sequence[Line]) -> list[Answer]:  # type: ignore[override]
+        found = Hypothesis([], -1.0, -1.0, truncated=False)
+        return [Answer(Translation(line.text, [("x" * 8 * MEBIBYTE, found)]), NONE) for line in lines]
+
+
+@contextmanager
+def deaf(address: tuple[str, int]) -> Iterator[socket.socket]:
+    """Whoever asks and does not read the answer."""
+    with socket.socket() as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        connection.connect(address)
+        body = json.dumps({"text": LINES[0]}).encode()
+        connection.sendall(head(len(body)) + body)
+        assert connection.recv(1)
+        yield connection
+
+
+def test_an_answer_that_nobody_reads_is_not_kept(model: Model) -> None:
+    with served(Stuffed(model), Limits(answer_seconds=0.2)) as address, deaf(address) as connection:
+        time.sleep(0.6)
+        assert len(said(connection)) < 8 * MEBIBYTE
+
+
+def test_the_end_does_not_wait_for_who_does_not_read(
+    model: Model, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("mt.serve.server.LAST_SECONDS", 0.2)
+    with ExitStack() as afterwards:
+        with served(Stuffed(model)) as address:
+            afterwards.enter_context(deaf(address))
+            began = time.monotonic()
+        assert time.monotonic() - began < 5
+    assert not [record for record in caplog.records if record.levelname == "ERROR"]
 
 
 def test_more_connections_than_there_may_be_are_closed(model: Model) -> None:
@@ -150,7 +196,9 @@ def test_what_is_no_http_does_no_harm(model: Model) -> None:
     with served(model) as address:
         with connected(address) as connection:
             connection.sendall(b"\x16\x03\x01\x02\x00\x01\x00 hello\r\n\r\n")
-            assert said(connection).startswith(b"HTTP/1.1 400")
+            answer = said(connection)
+            assert answer.startswith(b"HTTP/1.1 400")
+            assert list(json.loads(answer.partition(b"\r\n\r\n")[2])) == ["error"]
         assert post(address, {"text": LINES[0]}).status_code == 200
 
 
@@ -242,6 +290,7 @@ def program(run: Path, *words: str) -> Iterator[tuple[subprocess.Popen[str], tup
     with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, encoding="utf-8", env=environment) as process:
         try:
             assert process.stderr
+            assert process.stderr.readline() == f"loading {run} …\n"
             lines = [process.stderr.readline()]
             address = re.search(r"at http://([^:]+):(\d+);", lines[0])
             assert address, lines[0] + process.stderr.read()
