@@ -107,7 +107,10 @@ def application(
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         queue.start()
-        yield
+        try:
+            yield
+        except asyncio.CancelledError:  # the server ends at once, and has given up what is begun
+            return
         await asyncio.to_thread(queue.end)
 
     app = FastAPI(

@@ -111,12 +111,14 @@ class Queue(Generic[Ask, Found]):
             self._thread.join()
 
     def abandon(self, seconds: float) -> bool:
-        """Give up what waits and what is begun; whether the thread has ended within so many seconds."""
+        """Give up what waits and what is begun, and say so; whether the thread has ended within so many seconds."""
         with self._changed:
             self._ended = self._abandoned = True
             self._waiting.clear()
             self._stop.set()
             self._changed.notify()
+            for ticket in self._open:
+                ticket.done(self._ending())
         if self._thread.is_alive():
             self._thread.join(seconds)
         return not self._thread.is_alive()
@@ -168,13 +170,16 @@ class Queue(Generic[Ask, Found]):
     def _enter(self, ticket: Ticket[Ask, Found]) -> None:
         with self._changed:
             if self._ended:
-                raise RefusedError(503, "the server is ending: try again later", retry_after=self.retry_after)
+                raise self._ending()
             if len(self._open) >= self._limits.queue:
                 retry = self.retry_after
                 raise RefusedError(503, f"{len(self._open)} requests wait already: try again in {retry} seconds", retry_after=retry)
             self._open.add(ticket)
             self._waiting.append(ticket)
             self._changed.notify()
+
+    def _ending(self) -> RefusedError:
+        return RefusedError(503, "the server is ending: try again later", retry_after=self.retry_after, close=True)
 
     def _leave(self, ticket: Ticket[Ask, Found]) -> None:
         with self._changed:

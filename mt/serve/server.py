@@ -151,6 +151,8 @@ class Server(uvicorn.Server):
             elif time.monotonic() > self._until:
                 log.warning("%d requests were not done in time", self.state.active)
                 self.code, self.force_exit, self.should_exit = 128 + self.asked, True, True
+        if self.force_exit:
+            self.state.abandon(0)  # whoever waits is told so while connections are closed
         return await super().on_tick(counter)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:

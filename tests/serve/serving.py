@@ -82,6 +82,13 @@ def asking(model: Model, limits: Limits | None = None, **named: Any) -> Asking:
 @contextmanager
 def served(model: Model, limits: Limits | None = None, **named: Any) -> Iterator[tuple[str, int]]:
     """A real server in a thread, on a port of its own."""
+    with running(model, limits, **named) as (_, address):
+        yield address
+
+
+@contextmanager
+def running(model: Model, limits: Limits | None = None, **named: Any) -> Iterator[tuple[Server, tuple[str, int]]]:
+    """The same, with the server itself."""
     limits, state = limits or Limits(), State()
     app = application(model, limits, state=state, **named)
     ready = threading.Event()
@@ -91,7 +98,7 @@ def served(model: Model, limits: Limits | None = None, **named: Any) -> Iterator
         thread.start()
         try:
             assert ready.wait(20)
-            yield listening.getsockname()[:2]
+            yield server, listening.getsockname()[:2]
         finally:
             server.should_exit = True
             thread.join(20)

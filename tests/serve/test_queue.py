@@ -232,8 +232,8 @@ def test_what_is_begun_can_be_given_up() -> None:
         asked = [asyncio.create_task(queue.translate("a", lines(text), seconds=15)) for text in ("one", "two")]
         await asyncio.sleep(0.1)
         assert await asyncio.to_thread(queue.abandon, 10)
-        for one in asked:
-            one.cancel()
-        await asyncio.gather(*asked, return_exceptions=True)
+        for error in await asyncio.wait_for(asyncio.gather(*asked, return_exceptions=True), 5):
+            assert isinstance(error, RefusedError)
+            assert (error.status, "ending" in error.message) == (503, True)
 
     asyncio.run(work())

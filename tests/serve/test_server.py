@@ -28,7 +28,7 @@ from mt.serve.details import NONE
 from mt.serve.limits import Limits
 from mt.serve.queue import Line
 from tests import toy
-from tests.serve.serving import served
+from tests.serve.serving import running, served
 
 LINES = toy.sentences(3)
 MEBIBYTE = 2**20
@@ -250,6 +250,20 @@ def test_who_goes_away_is_not_worked_for(gated: Gated) -> None:
         first.result()
         assert post(address, {"text": LINES[2]}).status_code == 200
         assert gated.lines == [LINES[0], LINES[2]]
+
+
+def test_asked_twice_to_end_it_goes_at_once_and_says_so(gated: Gated, caplog: pytest.LogCaptureFixture) -> None:
+    with running(gated) as (server, address), ThreadPoolExecutor(1) as pool:
+        first = pool.submit(post, address, {"text": LINES[0]})
+        assert gated.begun.wait(20)
+        server.handle_exit(signal.SIGTERM, None)
+        server.handle_exit(signal.SIGTERM, None)
+        answer = first.result(10)
+        assert (answer.status_code, "ending" in answer.json()["error"]) == (503, True)
+        gated.gate.set()
+        assert server.state.abandon(20)  # or its thread would be cut down with the tests
+    assert server.code == 128 + signal.SIGTERM
+    assert not [record for record in caplog.records if record.levelname == "ERROR"]
 
 
 def queued(address: tuple[str, int]) -> int:
