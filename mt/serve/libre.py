@@ -34,6 +34,8 @@ def add(
         keys.check(request, wanted.api_key)
         texts = [wanted.q] if isinstance(wanted.q, str) else wanted.q
         refuse_too_much(texts, limits)
+        if wanted.alternatives >= limits.beam:
+            raise RefusedError(422, f"alternatives: this server gives {limits.beam - 1} at most")
         target = model.target(wanted.target)
         model.refuse_source(wanted.source)
         ask = model.ask(target=target, n_best=wanted.alternatives + 1, limits=limits)

@@ -143,7 +143,7 @@ function alternatives(anchor, row, column) {
 
 /**
  * Have a sentence as it goes on with the word that was chosen, which is what the menu showed: given as a prefix, so that the server says
- * all about it that it says about its own. The choice holds as long as the sentence stands in the text.
+ * all about it that it says about its own; plain text, whatever it was part of. The choice holds as long as the sentence stands in the text.
  */
 async function choose(row, column, {whole, current}) {
   if (current) return;
@@ -152,8 +152,8 @@ async function choose(row, column, {whole, current}) {
   controller = new AbortController();
   say("Translating …", "work");
   try {
-    const {n_best: _, ...how} = search();
-    const answer = await ask("v1/translate", {text: source, prefix: whole, ...wishes(), ...how, details: true}, controller.signal);
+    const {beam, length_penalty} = search();
+    const answer = await ask("v1/translate", {text: source, prefix: whole, ...wishes(), beam, length_penalty, details: true}, controller.signal);
     if (mine !== turn) return;
     const parts = answer.translations[0].sentences;
     choices.set(name, one => parts.map((part, place) => ({...part, before: place ? part.before : one.before, chosen: source})));

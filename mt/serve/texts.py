@@ -123,15 +123,20 @@ class Service:
         source: str | None = None,
         seconds: float | None = None,
     ) -> list[Text]:
-        """Texts in a language, each translated sentence by sentence. Raises RefusedError as the queue does, and for a prefix of several."""
+        """Texts in a language, each translated sentence by sentence.
+
+        Raises RefusedError as the queue does, and for a prefix of several sentences, of HTML, or longer than any translation.
+        """
         known = source if source not in (None, "auto") else self.model.sources[0] if self.model.sources else None
         if form == "html":
+            if prefix:
+                raise RefusedError(422, "prefix: goes with plain text; send the sentence without its tags, and leave out format")
             return await self._documents(texts, ask, note, target=target, lang=known, seconds=seconds)
         cut = partial(map, partial(laid_out, lang=known), texts)
         layouts = list(cut()) if sum(map(len, texts)) < LONG else await asyncio.to_thread(lambda: list(cut()))
-        if prefix and any(len(layout.sentences) > 1 for layout in layouts):
-            raise RefusedError(422, "prefix: goes with a text of one sentence; send the sentences one by one")
         if prefix:
+            if any(len(layout.sentences) > 1 for layout in layouts):
+                raise RefusedError(422, "prefix: goes with a text of one sentence; send the sentences one by one")
             self.model.refuse_prefix("".join(sentence.text for layout in layouts for sentence in layout.sentences), prefix)
         lines = [Line(sentence.text, prefix) for layout in layouts for sentence in layout.sentences]
         answers = iter(await self.lines(lines, ask, note, seconds=seconds))

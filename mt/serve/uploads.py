@@ -12,7 +12,6 @@ from threading import Lock
 from typing import Any, TypeVar
 
 from mt.config.directions import sources
-from mt.errors import MTError
 from mt.files import decode_lines
 from mt.formats.exchange import Kind, kind_of, open_document, translated
 from mt.serve.access_log import Note
@@ -53,9 +52,7 @@ async def translated_file(service: Service, data: bytes, name: str, ask: Ask, no
         text = data.decode("utf-8-sig")
         (one,) = await service.texts([text], ask, note, target=target, seconds=seconds)
         return one.text.encode("utf-8")
-    loop = asyncio.get_running_loop()
-
-    work = Cancellable()
+    loop, work = asyncio.get_running_loop(), Cancellable()
 
     def filled_in() -> bytes:
         """In a thread of its own; the event loop translates for it."""
@@ -74,8 +71,6 @@ async def translated_file(service: Service, data: bytes, name: str, ask: Ask, no
     except asyncio.CancelledError:
         work.cancel()
         raise
-    except MTError as error:
-        raise RefusedError(422, str(error).splitlines()[0]) from None
 
 
 class Cancellable:

@@ -188,6 +188,7 @@ def test_alternatives_are_those_of_the_translator(ask: Asking, model: Model) -> 
         ({"text": ["x", 1]}, 422, "text: entry 2: input should be a valid string, not a number"),
         ({"text": "x", "length_penalty": -1}, 422, "length_penalty"),
         ({"text": "x", "format": "pdf"}, 422, "format"),
+        ({"text": "x", "format": "html", "prefix": "y"}, 422, "prefix: goes with plain text"),
         ({"text": "x", "glossary": [["a", " "]]}, 422, "glossary"),
         ({"text": "x", "glossary": [["a", "b"], ["a"]]}, 422, "glossary: entry 2 is no pair"),
         ({"text": "x", "glossary": [["a", "b", "c"]]}, 422, "glossary: entry 1 is no pair"),

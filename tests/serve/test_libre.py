@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from mt.serve.answering import Model
@@ -58,8 +60,15 @@ def test_html_keeps_its_tags(ask: Asking) -> None:
     assert text["translatedText"].endswith("</i>")
 
 
-@pytest.mark.parametrize(("body", "says"), [({"q": "x", "target": "fr"}, "translates to de"), ({"q": "x"}, "target: is missing")])
-def test_what_cannot_be_met_is_an_error(ask: Asking, body: dict[str, str], says: str) -> None:
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        ({"q": "x", "target": "fr"}, "translates to de"),
+        ({"q": "x"}, "target: is missing"),
+        ({"q": "x", "target": "de", "alternatives": 20}, "alternatives: this server gives 19 at most"),
+    ],
+)
+def test_what_cannot_be_met_is_an_error(ask: Asking, body: dict[str, Any], says: str) -> None:
     answer = ask("POST", "/translate", json=body)
     assert (answer.status_code, says in answer.json()["error"]) == (422, True)
 

@@ -254,6 +254,19 @@ def test_what_stands_before_a_chosen_word_stays(tab: Tab) -> None:
     tab.shows("ZWO", within=f"{WORDS}:focus")
 
 
+def test_a_word_of_html_without_tags_is_chosen_as_one_of_text(tab: Tab) -> None:
+    page = tab.open()
+    tab.answer("v1/translate", lambda body: translated(sentence(body["text"], body.get("prefix", "EINS ZWEI"))))
+    tab.answer("v1/alternatives", lambda _: {"alternatives": [{"text": "EINS ZWO", "next": "", "probability": 0.5}]})
+    page.locator("#options-part summary").click()
+    page.select_option("#format", "html")
+    tab.write("one two")
+    page.locator(WORDS).nth(1).click()
+    page.locator("#menu button").click()
+    tab.shows("EINS ZWO")
+    assert [body.get("format") for body in tab.asked("/v1/translate")][-2:] == ["html", None]
+
+
 def test_doubt_is_not_told_by_colour_alone(tab: Tab) -> None:
     page = tab.open()
     sure = {"A": 0.95, "B": 0.6, "C": 0.3, "D": 0.005}

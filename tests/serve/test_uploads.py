@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 from urllib.parse import urlencode
 
 import pytest
 
 from mt.constraints.control import Control
 from mt.constraints.glossary import Glossary, Term
+from mt.errors import TooLargeError
 from mt.serve.answering import Model
 from mt.serve.limits import Limits
 from mt.serve.uploads import safe_name
@@ -103,6 +105,16 @@ def test_an_address_that_says_nonsense_is_told_in_a_line(ask: Asking, query: str
 def test_a_file_that_cannot_be_read_is_told_in_a_line(model: Model, name: str, content: bytes, status: int, says: str) -> None:
     answer = asking(model, Limits(file_bytes=2000))("POST", f"/v1/file?name={name}", content=content)
     assert (answer.status_code, says in answer.json()["error"]) == (status, True), answer.text
+
+
+@pytest.mark.parametrize(("name", "text"), [("a.txt", LINES[0]), ("a.po", PO)])
+def test_too_little_memory_is_the_servers(model: Model, monkeypatch: pytest.MonkeyPatch, name: str, text: str) -> None:
+    def too_large(*_: Any) -> Any:
+        raise TooLargeError("too little memory")
+
+    monkeypatch.setattr(model, "search", too_large)
+    answer = asking(model)("POST", f"/v1/file?name={name}", content=text.encode())
+    assert (answer.status_code, answer.json()) == (503, {"error": "too little memory"})
 
 
 @pytest.mark.parametrize(
