@@ -29,7 +29,8 @@ def require(key: str, *, sources: bool) -> None:
     if not sources:
         raise ConfigError(f"the metric {key} reads the source text, too: add --src FILE")
     if find_spec("comet") is None:
-        raise ConfigError(f"the metric {key} needs the package unbabel-comet: {install('eval-neural')}")
+        where = "in an environment of its own (docs/evaluation.md)"
+        raise ConfigError(f"the metric {key} needs the package unbabel-comet, {where}: {install('eval-neural')}")
 
 
 def neural_score(
