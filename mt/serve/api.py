@@ -3,33 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-import json
-from collections.abc import AsyncIterator, Awaitable, Collection
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Collection
+from contextlib import asynccontextmanager
 from importlib.resources import files
-from typing import Any, TypeVar
+from typing import Any
 
 from fastapi import FastAPI, Request
-from fastapi.responses import Response
-from pydantic import BaseModel
+from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 
 import mt
 from mt.errors import MTError, TooLargeError
 from mt.serve import libre, own_docs
-from mt.serve.access_log import Note
 from mt.serve.answering import Answer, Ask, Model
 from mt.serve.asked import AlternativesAsked, FileAsked, TranslateAsked, asked, body_of, checked, fields, refuse_too_much
 from mt.serve.gauges import Gauges
-from mt.serve.guard import NOTED, App, Guard, Keys, State
+from mt.serve.guard import FILE_ROUTE, App, Guard, Keys, State
 from mt.serve.language_names import named
-from mt.serve.limits import CLIENT_GONE, Limits, RefusedError
+from mt.serve.limits import Limits, RefusedError
 from mt.serve.queue import Line, Queue
+from mt.serve.routes import body_schema, note_of, query_schema, unless_gone
 from mt.serve.texts import Service, word_after
 from mt.serve.uploads import FORMATS, safe_name, translated_file
-
-Found = TypeVar("Found")
 
 PAGE_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; "
@@ -37,50 +33,6 @@ PAGE_POLICY = (
 )
 PAGE_FILES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml", ".png": "image/png"}
 """What belongs to the page, by suffix; all of it is called playground.*."""
-
-
-class Json(Response):
-    """JSON in UTF-8, as it is; numbers are unrounded."""
-
-    media_type = "application/json"
-
-    def render(self, content: Any) -> bytes:
-        """As bytes."""
-        return json.dumps(content, ensure_ascii=False, allow_nan=False).encode("utf-8")
-
-
-async def unless_gone(request: Request, work: Awaitable[Found]) -> Found:
-    """What the work gives; ended where the client goes away meanwhile."""
-    task = asyncio.ensure_future(work)
-
-    async def gone() -> None:
-        while (await request.receive())["type"] != "http.disconnect":
-            pass
-
-    watch = asyncio.create_task(gone())
-    try:
-        await asyncio.wait({task, watch}, return_when=asyncio.FIRST_COMPLETED)
-        if task.done():
-            return task.result()
-        raise RefusedError(CLIENT_GONE, "the client went away")
-    finally:
-        for one in (task, watch):
-            one.cancel()
-            with suppress(asyncio.CancelledError, Exception):
-                await one
-
-
-def body_schema(kind: type[BaseModel], *, form: bool = False) -> dict[str, Any]:
-    """What the OpenAPI description of a route says of its body, which the route reads itself."""
-    schema = {"schema": kind.model_json_schema()}
-    content = {"application/json": schema} | ({"application/x-www-form-urlencoded": schema} if form else {})
-    return {"requestBody": {"required": True, "content": content}}
-
-
-def query_schema(kind: type[BaseModel]) -> list[dict[str, Any]]:
-    """What the OpenAPI description of a route says of its address, which the route reads itself."""
-    properties = kind.model_json_schema()["properties"].items()
-    return [{"name": name, "in": "query", "required": False, "schema": schema} for name, schema in properties]
 
 
 def application(
@@ -121,12 +73,11 @@ def application(
         docs_url=None,
         redirect_slashes=False,
         redoc_url=None,
-        default_response_class=Json,
         exception_handlers={RefusedError: _refused, MTError: _unable, HTTPException: _other, Exception: _fault},
     )
     _add_own(app, service, limits, guard_keys, state)
     _add_page(app)
-    libre.add(app, service, limits, guard_keys, unless_gone)
+    libre.add(app, service, limits, guard_keys)
     own_docs.add(app)
 
     @app.get("/metrics", include_in_schema=False)
@@ -148,12 +99,12 @@ def _add_own(app: FastAPI, service: Service, limits: Limits, keys: Keys, state: 
     @app.get("/health", summary="Whether it is up, and how many requests are translated or wait.")
     async def health() -> Response:
         content = {"status": "draining" if state.draining else "ok", "model": model.name, "queue": len(service.queue)}
-        return Json(content, status_code=503 if state.draining else 200)
+        return JSONResponse(content, status_code=503 if state.draining else 200)
 
     @app.get("/v1/info", summary="What the model translates, and what may be asked.")
     async def info() -> Response:
         source = model.source
-        return Json(
+        return JSONResponse(
             {
                 "model": model.name,
                 "source": source._asdict() if source else None,
@@ -184,7 +135,7 @@ def _add_own(app: FastAPI, service: Service, limits: Limits, keys: Keys, state: 
         )
         how: dict[str, Any] = {"form": wanted.format, "prefix": wanted.prefix or "", "source": wanted.source}
         found = await unless_gone(request, service.texts(texts, ask, note_of(request), target=target, **how))
-        return Json({"translations": [one.as_json(n_best=wanted.n_best, details=wanted.details) for one in found]})
+        return JSONResponse({"translations": [one.as_json(n_best=wanted.n_best, details=wanted.details) for one in found]})
 
     @app.post("/v1/alternatives", summary="What else could come next in a translation.", openapi_extra=body_schema(AlternativesAsked))
     async def alternatives(request: Request) -> Response:
@@ -196,7 +147,7 @@ def _add_own(app: FastAPI, service: Service, limits: Limits, keys: Keys, state: 
         ask = model.ask(target=target, alternatives=wanted.n, glossary=wanted.glossary or (), limits=limits)
         found = await unless_gone(request, service.lines([Line(wanted.text, wanted.prefix)], ask, note_of(request)))
         translation = found[0].translation
-        return Json(
+        return JSONResponse(
             {
                 "alternatives": [
                     {"text": text, "next": word_after(text, wanted.prefix, target), "probability": following.probability}
@@ -208,7 +159,7 @@ def _add_own(app: FastAPI, service: Service, limits: Limits, keys: Keys, state: 
     running = asyncio.Semaphore(limits.files)
 
     @app.post(
-        "/v1/file",
+        FILE_ROUTE,
         summary="Translate a file, sent as it is.",
         openapi_extra={
             "requestBody": {"required": True, "content": {"application/octet-stream": {}}},
@@ -252,25 +203,20 @@ def _add_page(app: FastAPI) -> None:
         return sent(name)
 
 
-def note_of(request: Request) -> Note:
-    """The note of a request; one that goes nowhere where there is no guard."""
-    return request.scope.get(NOTED) or Note("-", "-", request.method)
-
-
 # ── what went wrong ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 async def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, RefusedError)
     note_of(request).error = error.noted
-    return Json(error.content, status_code=error.status, headers=error.headers)
+    return JSONResponse(error.content, status_code=error.status, headers=error.headers)
 
 
 async def _unable(request: Request, error: Exception) -> Response:
     """What cannot be met is the client's; too little memory is ours."""
     note_of(request).error = type(error).__name__
     status = 503 if isinstance(error, TooLargeError) else 422
-    return Json({"error": str(error).splitlines()[0]}, status_code=status)
+    return JSONResponse({"error": str(error).splitlines()[0]}, status_code=status)
 
 
 async def _other(request: Request, error: Exception) -> Response:
@@ -280,9 +226,9 @@ async def _other(request: Request, error: Exception) -> Response:
         404: "there is no such page; GET /docs lists what there is",
         405: f"{request.method} is not for this page, {allowed} is; GET /docs lists what there is",
     }
-    return Json({"error": cure.get(error.status_code, str(error.detail))}, status_code=error.status_code, headers=error.headers)
+    return JSONResponse({"error": cure.get(error.status_code, str(error.detail))}, status_code=error.status_code, headers=error.headers)
 
 
 async def _fault(request: Request, _: Exception) -> Response:
     note_of(request).error = "fault"
-    return Json({"error": "a fault of the server; its log says more"}, status_code=500)
+    return JSONResponse({"error": "a fault of the server; its log says more"}, status_code=500)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Any, Literal, NoReturn, TypeVar
 from urllib.parse import parse_qsl
 
@@ -97,7 +97,12 @@ async def body_of(request: Request) -> bytes:
     try:
         return await request.body()
     except ClientDisconnect:
-        raise RefusedError(CLIENT_GONE, "the client went away") from None
+        raise gone_error() from None
+
+
+def gone_error() -> RefusedError:
+    """Where nobody is left to be answered."""
+    return RefusedError(CLIENT_GONE, "the client went away")
 
 
 async def asked(request: Request, kind: type[Asked], *, form: bool = False) -> Asked:
@@ -147,11 +152,16 @@ def cleaned(value: Any) -> Any:
 
 
 def fields(body: bytes) -> dict[str, str | list[str]]:
-    """The fields of a form; one that is there several times is a list."""
+    """The fields of a form, or of an address. Raises RefusedError (400) for what is none."""
     try:
         pairs = parse_qsl(body.decode("ascii"), keep_blank_values=True, max_num_fields=MOST_FIELDS, errors="replace")
     except ValueError:
         raise RefusedError(400, "the body is no form: send application/json") from None
+    return by_name(pairs)
+
+
+def by_name(pairs: Iterable[tuple[str, str]]) -> dict[str, str | list[str]]:
+    """Names with their values; one that is there several times has a list."""
     found: dict[str, list[str]] = {}
     for name, value in pairs:
         found.setdefault(name, []).append(value)
@@ -161,16 +171,15 @@ def fields(body: bytes) -> dict[str, str | list[str]]:
 def parts(body: bytes, kind: str) -> dict[str, str | list[str]]:
     """The same of a form in parts, as browsers send it; files in it are left out. Raises RefusedError (400) for what is none."""
     boundary = re.search(r'boundary="?([^";]+)', kind)
-    found: dict[str, list[str]] = {}
+    pairs: list[tuple[str, str]] = []
     for part in body.split(b"--" + boundary[1].strip().encode("latin-1"))[1:] if boundary else ():
         head, blank, value = part.partition(b"\r\n\r\n")
         name = re.search(rb'(?i)^content-disposition:.*?;\s*name="([^"]*)"', head, re.MULTILINE)
         if blank and name and b"filename" not in head:
-            text = value.removesuffix(b"\r\n").decode("utf-8", "replace")
-            found.setdefault(name[1].decode("utf-8", "replace"), []).append(text)
-    if not found:
+            pairs.append((name[1].decode("utf-8", "replace"), value.removesuffix(b"\r\n").decode("utf-8", "replace")))
+    if not pairs:
         raise RefusedError(400, "the body is no form in parts: send application/json")
-    return {name: values if len(values) > 1 else values[0] for name, values in found.items()}
+    return by_name(pairs)
 
 
 def checked(kind: type[Asked], value: Any) -> Asked:

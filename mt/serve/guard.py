@@ -7,7 +7,6 @@ import hashlib
 import hmac
 import ipaddress
 import json
-import logging
 import time
 import uuid
 from collections import Counter
@@ -28,6 +27,8 @@ App = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
 
 LINGER = 2.0
 """Seconds for which the rest of a body that is too large is read and dropped: who is still sending would not see the answer."""
+FILE_ROUTE = "/v1/file"
+"""Whose bodies may be as large as a file."""
 NOTED = "mt.note"
 """Where a request's scope holds its note."""
 
@@ -108,13 +109,11 @@ class Guard:
         gauges: Gauges,
         hosts: Collection[str] | None,
         origins: Collection[str] = (),
-        file_route: str = "/v1/file",
     ) -> None:
         """`hosts`: names it may be called by, besides those of this machine; None: any. `origins`: other sites that may ask."""
         self._app, self._limits, self.state, self._gauges = app, limits, state, gauges
         self._hosts = None if hosts is None else {host.lower() for host in hosts}
         self._origins = set(origins)
-        self._file_route = file_route
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
         """Pass a request on, or refuse it."""
@@ -138,7 +137,7 @@ class Guard:
             await send(message)
 
         try:
-            body = Body(receive, scope, self._limits, file=scope["path"] == self._file_route)
+            body = Body(receive, scope, self._limits, file=scope["path"] == FILE_ROUTE)
             try:
                 self._refuse_strangers(scope)
                 if self.state.draining and scope["method"] == "POST":
@@ -162,7 +161,7 @@ class Guard:
             note.route = getattr(scope.get("route"), "path", "-")
             note.seconds = time.monotonic() - began
             self._gauges.answered(note.route, note.status, note.seconds, note.characters)
-            log.log(logging.INFO, "request", extra={"note": note})
+            log.info("request", extra={"note": note})
 
     def _refuse_strangers(self, scope: MutableMapping[str, Any]) -> None:
         """Raise RefusedError for what a web page elsewhere makes a browser ask: by another name for this machine, or from its own."""
@@ -177,7 +176,7 @@ class Guard:
         if self._hosts is not None and not (is_loopback(name) or name in self._hosts):
             raise RefusedError(403, f"host {name[:60]!r} is not known here: start the server with --allowed-host {name[:60]}")
         origin = headers.get(b"origin", b"").decode("latin-1")
-        if origin and scope["method"] == "POST" and origin not in self._origins and urlsplit_netloc(origin) != host.lower():
+        if origin and scope["method"] == "POST" and origin not in self._origins and netloc_of(origin) != host.lower():
             raise RefusedError(403, f"origin {origin[:60]!r} may not ask: {cure_of(origin)}")
 
 
@@ -188,7 +187,7 @@ def cure_of(origin: str) -> str:
     return f"start the server with --cors {origin[:60]}"
 
 
-def urlsplit_netloc(origin: str) -> str:
+def netloc_of(origin: str) -> str:
     """Host and port of an origin; empty for one without, such as `null`."""
     try:
         return urlsplit(origin).netloc.lower()

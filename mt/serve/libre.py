@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -11,24 +10,19 @@ from fastapi.responses import JSONResponse, Response
 
 from mt.clean import identify
 from mt.extras import install
-from mt.serve.access_log import Note
 from mt.serve.asked import DetectAsked, LibreAsked, asked, refuse_too_much
-from mt.serve.guard import NOTED, Keys
+from mt.serve.guard import Keys
 from mt.serve.language_names import named
 from mt.serve.limits import Limits, RefusedError
+from mt.serve.routes import body_schema, note_of, unless_gone
 from mt.serve.texts import Service
 
 
-def add(
-    app: FastAPI, service: Service, limits: Limits, keys: Keys, unless_gone: Callable[[Request, Awaitable[Any]], Awaitable[Any]]
-) -> None:
+def add(app: FastAPI, service: Service, limits: Limits, keys: Keys) -> None:
     """Give an application these routes."""
     model = service.model
-    form: dict[str, Any] = {"requestBody": {"required": True, "content": {}}}
-    for kind in ("application/json", "application/x-www-form-urlencoded"):
-        form["requestBody"]["content"][kind] = {"schema": LibreAsked.model_json_schema()}
 
-    @app.post("/translate", summary="As LibreTranslate's.", openapi_extra=form)
+    @app.post("/translate", summary="As LibreTranslate's.", openapi_extra=body_schema(LibreAsked, form=True))
     async def translate(request: Request) -> Response:
         wanted = await asked(request, LibreAsked, form=True)
         keys.check(request, wanted.api_key)
@@ -39,8 +33,7 @@ def add(
         target = model.target(wanted.target)
         model.refuse_source(wanted.source)
         ask = model.ask(target=target, n_best=wanted.alternatives + 1, limits=limits)
-        note = request.scope.get(NOTED) or Note("-", "-", "POST")
-        work = service.texts(texts, ask, note, target=target, form=wanted.format, source=wanted.source)
+        work = service.texts(texts, ask, note_of(request), target=target, form=wanted.format, source=wanted.source)
         found = await unless_gone(request, work)
         one = isinstance(wanted.q, str)
         content: dict[str, Any] = {"translatedText": found[0].text if one else [text.text for text in found]}
@@ -76,7 +69,7 @@ def add(
             }
         )
 
-    @app.post("/detect", summary="As LibreTranslate's.")
+    @app.post("/detect", summary="As LibreTranslate's.", openapi_extra=body_schema(DetectAsked, form=True))
     async def detect(request: Request) -> Response:
         wanted = await asked(request, DetectAsked, form=True)
         keys.check(request, wanted.api_key)

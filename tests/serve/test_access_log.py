@@ -58,7 +58,10 @@ def test_no_text_and_no_path_is_told(model: Model, caplog: pytest.LogCaptureFixt
         assert SECRET not in "".join(lines)
 
 
-@pytest.mark.parametrize("name", ["characters", "queue", "seconds", "batch"])
-def test_limits_make_sense(name: str) -> None:
-    with pytest.raises(MTError, match=f"{name} 0: give a number above 0"):
-        Limits(**{name: 0})
+@pytest.mark.parametrize(
+    ("name", "value", "called"),
+    [("characters", 0, "characters"), ("queue", -1, "queue"), ("seconds", 0, "--timeout"), ("drain_seconds", 1e7, "--drain")],
+)
+def test_limits_make_sense(name: str, value: float, called: str) -> None:
+    with pytest.raises(MTError, match=f"^{called}: give a number above 0"):
+        Limits(**{name: value})
