@@ -38,7 +38,7 @@ class TranslateAsked(Body):
 
     text: str | list[str] = Field(description="One text or several, of any number of paragraphs and sentences.")
     target: str | None = Field(None, description="Target language, for a model that has several.")
-    source: str | None = Field(None, description="Source language; only checked.")
+    source: str | None = Field(None, description="Source language, whose rules cut the text into sentences. Left out: the model's.")
     n_best: int = Field(1, ge=1, description="Translations of each text, where it is one sentence.")
     beam: int | None = Field(None, ge=1, description="Beam width; 1 is greedy. Left out: the run's.")
     length_penalty: float | None = Field(None, ge=0, le=MAX_LENGTH_PENALTY, description="Larger favours longer translations.")
