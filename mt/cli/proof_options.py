@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,7 +15,7 @@ from mt.errors import DataError, MTError
 from mt.formats.pairs import counted
 
 if TYPE_CHECKING:
-    from mt.export.proof import Other, Sample
+    from mt.export.proof import Other, Prove, Sample
     from mt.translator import Translator
 
 ProofSrc = Annotated[
@@ -37,9 +36,7 @@ def say(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
-def prover(
-    run: Path, *, wanted: bool, src: Path | None, ref: Path | None, to: str | None, tolerance: float | None
-) -> Callable[[Translator, Other], dict[str, Any] | None] | None:
+def prover(run: Path, *, wanted: bool, src: Path | None, ref: Path | None, to: str | None, tolerance: float | None) -> Prove | None:
     """What looks at an export before it gets its name; None where none is wanted, or where there is nothing to look at it with.
 
     Raises MTError, in one line, for options that do not make sense together, and for files that do not.

@@ -32,6 +32,7 @@ from mt.decode.search_engine import SearchEngine
 from mt.errors import ConfigError, DecodeError, RunError
 from mt.extras import install
 from mt.files import fingerprint
+from mt.forced.given import enough_memory
 from mt.rundir import AGAIN, ExportDir
 from mt.search.ensemble import Mix
 from mt.search.step import Hypothesis
@@ -55,17 +56,8 @@ REASONS = {
     "--coverage-penalty": "CTranslate2's acts during the search, not on what was found",
     "--alternatives": "CTranslate2 has no prefix of its own for each of them",
     "--alignment": "CTranslate2 does not tell what all heads looked at",
-    "--min-length": "only mt's own searches know it",
-    "--no-repeat-ngram": "only mt's own searches know it",
-    "--repetition-penalty": "only mt's own searches know it",
-    "--ban": "only mt's own searches know it",
-    "--glossary": "only mt's own searches know it",
-    "--protect": "only mt's own searches know it",
-    "--retry-loops": "only mt's own searches know it",
-    "--prefix-file": "only mt's own searches know it",
-    "--require": "only mt's own searches know it",
 }
-"""What it cannot do, and why."""
+"""Why it cannot do what it cannot do; all else only mt's own searches know."""
 
 
 def library() -> Any:
@@ -165,7 +157,8 @@ class Ct2Engine(SearchEngine):
                 raise self._unable(name)
 
     def _unable(self, name: str) -> DecodeError:
-        return DecodeError(f"{name}: {REASONS[name]}; leave it out, or give the run that {self.folder} was exported from")
+        reason = REASONS.get(name, "only mt's own searches know it")
+        return DecodeError(f"{name}: {reason}; leave it out, or give the run that {self.folder} was exported from")
 
     def search(
         self,
@@ -183,9 +176,10 @@ class Ct2Engine(SearchEngine):
         for place, limit in enumerate(limits):
             places.setdefault(limit, []).append(place)
         found: dict[int, list[Hypothesis]] = {}
-        for limit, own in places.items():
-            go_on()
-            found |= zip(own, self._searched([pieces[place] for place in own], settings, limit), strict=True)
+        with enough_memory(len(sources)):
+            for limit, own in places.items():
+                go_on()
+                found |= zip(own, self._searched([pieces[place] for place in own], settings, limit), strict=True)
         return [found[place] for place in range(len(sources))]
 
     def _searched(self, pieces: Sequence[list[str]], settings: Beam, limit: int) -> list[list[Hypothesis]]:

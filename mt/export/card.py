@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from mt.clean.tally import Tally
@@ -60,7 +61,7 @@ def card(
 def _scores(run: RunDir, *, best: bool) -> Iterator[Block]:
     """Of the test sets, and of the best checkpoint on the dev set, with what they were computed by."""
     rows = []
-    for name, one in _read(run, "test_scores").items():
+    for name, one in _read(run.test_scores).items():
         for metric in one.get("metrics", []) if isinstance(one, dict) else []:
             low, high = metric.get("interval") or (None, None)
             span = "" if low is None else f"[{low:.2f}, {high:.2f}]"
@@ -100,7 +101,7 @@ def _proof(proof: Mapping[str, Any] | None) -> Iterator[Block]:
 def _data(run: RunDir) -> Iterator[Block]:
     """Pairs of each corpus that were kept, and those dropped, by reason."""
     try:
-        tallies = {name: Tally.from_json(told) for name, told in _read(run, "filtered")["corpora"].items()}
+        tallies = {name: Tally.from_json(told) for name, told in _read(run.filtered)["corpora"].items()}
     except (KeyError, TypeError, AttributeError):
         return
     rows = []
@@ -112,10 +113,10 @@ def _data(run: RunDir) -> Iterator[Block]:
         yield Table(("corpus", "pairs", "kept", "dropped", "why"), tuple(rows), remarks=1)
 
 
-def _read(run: RunDir, what: str) -> dict[str, Any]:
-    """An object of a run, empty where there is none or it is damaged."""
+def _read(path: Path) -> dict[str, Any]:
+    """The object in a file, empty where there is none or it is damaged."""
     try:
-        value = json.loads(getattr(run, what).read_text(encoding="utf-8"))
+        value = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
         return {}
     return value if isinstance(value, dict) else {}

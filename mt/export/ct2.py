@@ -7,7 +7,7 @@ positions goes along, for its own differs; that of an export ends where the long
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,8 +20,8 @@ from mt.config.schema import Config, ModelConfig
 from mt.decode.ct2_engine import PROGRAM, Ct2Engine, library
 from mt.decode.engine import Beam
 from mt.errors import RunError
-from mt.export.folder import describe, load, losses, made_in
-from mt.export.proof import Say
+from mt.export.folder import load, losses, made_in, positions, put_beside, write_facts
+from mt.export.proof import Prove, Say
 from mt.files import fingerprint
 from mt.model.attention import CrossAttention, SelfAttention
 from mt.model.layers import DecoderLayer, EncoderLayer, FeedForward, Residual
@@ -32,14 +32,8 @@ from mt.translator import Translator
 
 Quantization = Literal["int8", "int8_float32", "int8_float16", "int8_bfloat16", "int16", "float16", "bfloat16", "float32"]
 
-POSITIONS = 1024
-"""Rows of the table of positions at least: so many pieces of a source CTranslate2 reads unless it is told otherwise."""
-
 TOLERANCES = {"float32": 1.0, "float16": 2.0, "int16": 5.0, "bfloat16": 10.0, "int8": 40.0}
 """Per cent of the lines that may come out otherwise: two to ten times what docs/results.md has. In float32 only ties do."""
-
-Prove = Callable[[Translator, "Ct2Other"], dict[str, Any] | None]
-"""What looks at an export before it has its name, and tells what it saw, if anything; it raises an error where that will not do."""
 
 
 def export(
@@ -68,11 +62,12 @@ def export(
         spec.save(str(partial))
         files = {path.name: fingerprint(path) for path in sorted(partial.iterdir())}
         facts = {"quantization": quantization or "float32", **conventions(translator.tokenizers, translator.config), "files": files}
-        describe(partial, exporting, PROGRAM, facts)
+        put_beside(partial, exporting)
+        write_facts(partial, exporting, PROGRAM, facts)
         for line in losses(translator.config):
             say(line)
         proof = prove(translator, Ct2Other(partial, quantization or "float32")) if prove else None
-        describe(partial, exporting, PROGRAM, {**facts, "proof": proof})
+        write_facts(partial, exporting, PROGRAM, {**facts, "proof": proof})
     say(f"written: {folder}; to use it: mt translate --model {shlex.quote(str(folder))} --input FILE")
 
 
@@ -136,8 +131,6 @@ def conventions(tokenizers: Tokenizers, config: Config) -> dict[str, Any]:
 def build(specs: Any, model: Transformer, tokenizers: Tokenizers, config: Config) -> Any:
     """The weights and the vocabulary as a specification of the library; what it holds are copies."""
     spec = specs.TransformerSpec(*sides(specs, config.model))
-    longest = config.data.max_pieces
-    rows = max(POSITIONS, longest + 2, int(config.decode.max_length_factor * longest) + config.decode.max_length_extra)
     for side, embedding, layers, norm in (
         (spec.encoder, model.src_embedding, model.encoder, model.encoder_norm),
         (spec.decoder, model.tgt_embedding, model.decoder, model.decoder_norm),
@@ -145,7 +138,7 @@ def build(specs: Any, model: Transformer, tokenizers: Tokenizers, config: Config
         embeddings = side.embeddings[0] if side is spec.encoder else side.embeddings
         embeddings.weight = values(embedding.weight)
         if config.model.positions == "sinusoidal":
-            side.position_encodings.encodings = values(model.positions(0, rows))
+            side.position_encodings.encodings = values(model.positions(0, positions(config)))
         if config.model.norm == "pre":
             set_norm(side.layer_norm, norm)
         for theirs, ours in zip(side.layer, layers, strict=True):

@@ -28,6 +28,9 @@ from mt.tokenizer.of_run import check_fingerprints
 from mt.train.average import mean
 from mt.translator import Translator
 
+POSITIONS = 1024
+"""Rows of a table of positions at least: so many pieces of a source CTranslate2 reads unless it is told otherwise."""
+
 
 class Exporting(NamedTuple):
     """What is exported."""
@@ -134,27 +137,30 @@ def alone_in(partial: Path, folder: Path) -> Iterator[None]:
         os.close(handle)
 
 
-def describe(folder: Path, exporting: Exporting, program: str, facts: dict[str, Any]) -> None:
-    """Put beside a model what it takes to translate with it: tokenizers, settings (`mt.yaml`) and facts (`mt.json`)."""
+def put_beside(folder: Path, exporting: Exporting) -> None:
+    """Put beside a model what mt needs to translate with it, but for the facts: tokenizers and settings (`mt.yaml`)."""
     run, translator, _ = exporting
-    tokenizers, there = translator.tokenizers, ExportDir(folder)
-    for file in dict.fromkeys(run.tokenizer_files(joint=tokenizers.joint)):
+    for file in dict.fromkeys(run.tokenizer_files(joint=translator.tokenizers.joint)):
         shutil.copyfile(file, folder / file.name)
-    there.config.write_text(dump(portable(translator.config)), encoding="utf-8", newline="\n")
-    about = origin(exporting, program) | facts
-    there.facts_file.write_text(json.dumps(about, ensure_ascii=False, indent=1) + "\n", encoding="utf-8", newline="\n")
+    ExportDir(folder).config.write_text(dump(portable(translator.config)), encoding="utf-8", newline="\n")
 
 
-def origin(exporting: Exporting, program: str) -> dict[str, Any]:
-    """What an export was made from, and for which program."""
+def write_facts(folder: Path, exporting: Exporting, program: str, facts: dict[str, Any]) -> None:
+    """Write `mt.json`: what an export was made from, for which program, and what else is known of it."""
     run, translator, checkpoints = exporting
-    return {
+    origin = {
         "format": EXPORT_FORMAT,
         "program": program,
         "run": run.path.resolve().name,
         "checkpoints": checkpoints,
         "tokenizers": [tokenizer.fingerprint for tokenizer in translator.tokenizers],
     }
+    write_json(ExportDir(folder).facts_file, origin | facts)
+
+
+def write_json(path: Path, value: Any) -> None:
+    """To be read by people, too."""
+    path.write_text(json.dumps(value, ensure_ascii=False, indent=2) + "\n", encoding="utf-8", newline="\n")
 
 
 def portable(config: Config) -> Config:
@@ -173,6 +179,16 @@ def bare(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: bare(one) for key, one in value.items()}
     return type(value)(map(bare, value)) if isinstance(value, list | tuple) else value
+
+
+def positions(config: Config) -> int:
+    """Rows of the table of positions that goes along: enough for the longest source with its tag and its end, and the longest output."""
+    return max(POSITIONS, config.data.max_pieces + 2, longest_output(config))
+
+
+def longest_output(config: Config) -> int:
+    """Pieces, the end counted, of the longest output for the longest source; as `Translator.limit` has it."""
+    return int(config.decode.max_length_factor * config.data.max_pieces) + config.decode.max_length_extra
 
 
 def losses(config: Config) -> Iterator[str]:

@@ -7,7 +7,7 @@ in a folder each; README.md for whoever gets it, and mt.json, which says what it
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -20,18 +20,16 @@ from mt.config.schema import Config
 from mt.errors import ConfigError, RunError
 from mt.export.card import card
 from mt.export.fast import fast_tokenizer
-from mt.export.folder import Exporting, load, losses, made_in, origin
+from mt.export.folder import Exporting, load, losses, made_in, write_facts, write_json
 from mt.export.hf_model import SIDES, architecture, around, generation, several, tensors
 from mt.export.hf_other import HfOther, proven_losses
-from mt.export.proof import Say
+from mt.export.proof import Prove, Say
 from mt.extras import install
-from mt.rundir import ExportDir
 from mt.tokenizer.spm import Tokenizers
 from mt.translator import Translator
 
 PROGRAM = "transformers"
-Prove = Callable[[Translator, HfOther], dict[str, Any] | None]
-"""What looks at an export before it has its name, and tells what it saw, if anything; it raises an error where that will not do."""
+"""As an export names it."""
 
 
 def export(
@@ -46,7 +44,8 @@ def export(
 ) -> None:
     """Write a checkpoint of a run, or the mean of its `average` newest, as a folder for `AutoModelForSeq2SeqLM` and `AutoTokenizer`.
 
-    It appears whole or not at all, and only where tokenizers, losses and `prove` find nothing wrong. Raises ConfigError without the
+    It appears whole or not at all, and only where its tokenizers cut as the run's do, `prove` finds nothing wrong, and what that has
+    translated costs as much by both. Raises ConfigError without the
     library, RunError for a model that it cannot hold, where there is something already, and for what the disk refuses.
     """
     transformers, folder = library(), Path(folder)
@@ -63,9 +62,8 @@ def export(
         if other.translated:
             for line in proven_losses(native, other):
                 say(line)
-        write_json(ExportDir(partial).facts_file, {**origin(exporting, PROGRAM), "proof": proof})
-        readme = describe(exporting, folder.absolute().name, proof)
-        (partial / "README.md").write_text(readme, encoding="utf-8", newline="\n")
+        write_facts(partial, exporting, PROGRAM, {"proof": proof})
+        (partial / "README.md").write_text(readme(exporting, folder.absolute().name, proof), encoding="utf-8", newline="\n")
     say(f"written: {folder}; how to use it is in its README.md")
 
 
@@ -150,17 +148,12 @@ def save_tokenizer(model: bytes, folder: Path, *, longest: int, tag: int | None)
     write_json(folder / "tokenizer_config.json", settings)
 
 
-def write_json(path: Path, value: Any) -> None:
-    """Indented, as the library does."""
-    path.write_text(json.dumps(value, ensure_ascii=False, indent=2) + "\n", encoding="utf-8", newline="\n")
-
-
-def describe(exporting: Exporting, name: str, proof: dict[str, Any] | None) -> str:
+def readme(exporting: Exporting, name: str, proof: dict[str, Any] | None) -> str:
     """README.md."""
     run, translator, checkpoints = exporting
     config, tokenizers, model = translator.config, translator.tokenizers, translator.config.model
-    joint = f"{tokenizers.src.size} pieces for both sides"
-    sizes = joint if tokenizers.joint else f"{tokenizers.src.size} pieces of the source, {tokenizers.tgt.size} of the target"
+    src, tgt = (one.size for one in tokenizers)
+    sizes = f"{src} pieces for both sides" if tokenizers.joint else f"{src} pieces of the source, {tgt} of the target"
     facts = [
         ("architecture", f"{'Pegasus' if model.norm == 'pre' else 'Marian'}, {model.norm}-norm, {model.activation}"),
         ("layers", f"{model.encoder_layers} in the encoder, {model.decoder_layers} in the decoder"),

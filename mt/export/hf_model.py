@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from mt.config.schema import Config
+from mt.export.folder import longest_output, positions
 from mt.model.attention import CrossAttention, SelfAttention
 from mt.model.layers import DecoderLayer, EncoderLayer
 from mt.model.transformer import Transformer
@@ -21,8 +22,6 @@ from mt.tokenizer.spm import Tokenizers
 
 SIDES = "source", "target"
 """Folders of the tokenizers where each side has its own."""
-POSITIONS = 1024
-"""Rows of the table of positions at least."""
 
 
 def architecture(transformers: Any, config: Config, tokenizers: Tokenizers) -> Any:
@@ -42,7 +41,7 @@ def architecture(transformers: Any, config: Config, tokenizers: Tokenizers) -> A
         "attention_dropout": model.attention_dropout,
         "activation_dropout": model.activation_dropout,
         "scale_embedding": True,
-        "max_position_embeddings": rows(config),
+        "max_position_embeddings": positions(config),
         "pad_token_id": tgt.pad,
         "bos_token_id": tgt.bos,
         "eos_token_id": tgt.eos,
@@ -55,17 +54,6 @@ def architecture(transformers: Any, config: Config, tokenizers: Tokenizers) -> A
         return transformers.PegasusConfig(architectures=["PegasusForConditionalGeneration"], **values)
     values |= {"decoder_vocab_size": tgt.size, "share_encoder_decoder_embeddings": shared(config)}
     return transformers.MarianConfig(architectures=["MarianMTModel"], **values)
-
-
-def rows(config: Config) -> int:
-    """Of the table of positions: of the longest source, and of the longest output."""
-    longest = config.data.max_pieces
-    return max(POSITIONS, longest + 2, longest_output(config))
-
-
-def longest_output(config: Config) -> int:
-    """Pieces, the end counted, of the longest output for the longest source."""
-    return int(config.decode.max_length_factor * config.data.max_pieces) + config.decode.max_length_extra
 
 
 def shared(config: Config) -> bool:
@@ -84,7 +72,7 @@ def tensors(model: Transformer, config: Config) -> dict[str, Tensor]:
     ):
         if not shared(config):
             found[f"{side}.embed_tokens.weight"] = embedding.weight
-        found[f"{side}.embed_positions.weight"] = model.positions(0, rows(config))
+        found[f"{side}.embed_positions.weight"] = model.positions(0, positions(config))
         for number, layer in enumerate(layers):
             found |= {f"{side}.layers.{number}.{name}": value for name, value in of_layer(layer)}
         if config.model.norm == "pre":

@@ -17,7 +17,7 @@ from mt.errors import RunError
 from mt.export.fast import odd_lines, refuse_other_ids
 from mt.export.folder import Exporting
 from mt.export.hf_model import SIDES, around, several
-from mt.forced.given import Given
+from mt.forced.given import Given, batches
 from mt.forced.score import token_log_probs
 from mt.formats.pairs import counted, one_line
 from mt.translator import Translator
@@ -77,14 +77,17 @@ class HfOther:
     def search(self, sources: Sequence[list[int]], search: Beam) -> list[list[int]]:
         """The best output of each source. Batches have one limit: what it might have changed is searched again, with its own."""
         limits = [self.native.limit(ids[: len(ids) - around(self.native.tokenizers)]) for ids in sources]
-        order = sorted(range(len(sources)), key=lambda place: -len(sources[place]))
         found: dict[int, list[list[int]]] = {}
-        for batch in cut(order, sources, width=search.width):
-            found |= zip(batch, self.generate([sources[place] for place in batch], limits[batch[0]], search), strict=True)
-        again = [place for place in order if any(len(one) > limits[place] for one in found[place])]
+
+        def searched(places: Sequence[int]) -> None:
+            for batch in batches([Given(sources[place], []) for place in places], budget=BATCH // search.width):
+                own = [places[i] for i in batch]  # the longest first
+                found.update(zip(own, self.generate([sources[place] for place in own], limits[own[0]], search), strict=True))
+
+        searched(range(len(sources)))
+        again = [place for place in found if any(len(one) > limits[place] for one in found[place])]
         for limit in dict.fromkeys(limits[place] for place in again):
-            for batch in cut([place for place in again if limits[place] == limit], sources, width=search.width):
-                found |= zip(batch, self.generate([sources[place] for place in batch], limit, search), strict=True)
+            searched([place for place in again if limits[place] == limit])
         return [found[place][0] for place in range(len(sources))]
 
     @torch.inference_mode()
@@ -139,12 +142,3 @@ def proven_losses(native: Translator, other: HfOther) -> Iterator[str]:
     if other.turned:
         yield f"{counted(other.turned, 'line')} cut into the same pieces in another order, equally probable"
     yield f"loss of {counted(len(pairs), 'translation')}: {ours:.6f} a piece by the run, {theirs:.6f} by the export"
-
-
-def cut(places: Sequence[int], sources: Sequence[Sequence[int]], *, width: int) -> Iterator[Sequence[int]]:
-    """Places, from long to short, in batches."""
-    start = 0
-    while start < len(places):
-        rows = max(1, BATCH // (width * len(sources[places[start]])))
-        yield places[start : start + rows]
-        start += rows

@@ -71,6 +71,10 @@ class Other(Protocol):
         ...
 
 
+Prove = Callable[[Translator, Other], dict[str, Any] | None]
+"""What looks at an export before it has its name, and tells what it saw, if anything; it raises an error where that will not do."""
+
+
 @dataclass(frozen=True)
 class Compared:
     """One search of both."""

@@ -12,7 +12,7 @@ from mt.constraints.glossary import Glossary, Term
 from mt.decode.ct2_engine import Ct2Engine
 from mt.decode.engine import Beam, Sampling
 from mt.decode.search_engine import SearchEngine
-from mt.errors import DecodeError, MTError, RunError
+from mt.errors import DecodeError, MTError, RunError, TooLargeError
 from mt.export.ct2 import export
 from mt.forced.given import Given
 from mt.forced.score import token_log_probs
@@ -140,6 +140,16 @@ def test_what_it_cannot_do_is_refused_by_name(taught: Both, option: str) -> None
         taught.exported.translate(["a ."], **REFUSED[option])
     assert str(refused.value).startswith(f"{option}: ")
     assert "\n" not in str(refused.value)
+
+
+def test_too_little_memory_is_told_in_a_line(taught: Both, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Full:
+        def translate_batch(self, *_: Any, **__: Any) -> Any:
+            raise RuntimeError("CUDA failed with error out of memory")
+
+    monkeypatch.setattr(taught.engine, "_model", Full())
+    with pytest.raises(TooLargeError, match="too little memory for a batch of 40 sentences"):
+        searched(taught.engine, taught, 1, [5] * 40)
 
 
 def test_what_needs_the_model_itself_says_so(taught: Both) -> None:
