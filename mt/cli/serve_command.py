@@ -11,11 +11,16 @@ import typer
 
 from mt.cli.model_options import Checkpoint, Device, Precision, WhichWeights
 from mt.cli.models import How, Models, Shares, load_models
+from mt.cli.remarks import warn
 from mt.errors import MTError
 from mt.extras import install
 from mt.rundir import ExportDir, RunDir
 
 if TYPE_CHECKING:
+    from socket import socket
+
+    from mt.serve.access_log import LogFormat
+    from mt.serve.limits import Limits
     from mt.translator import Translator
 
 
@@ -65,7 +70,7 @@ def serve(
         raise MTError(f"{context.args[0]}: a run goes behind its option: --model {context.args[0]}")
     refuse_missing()
     from mt.serve.admission import KEY_VARIABLE, hosts_in, keys_in, origins_in
-    from mt.serve.guard import State, is_loopback
+    from mt.serve.guard import is_loopback
     from mt.serve.limits import Limits
     from mt.serve.server import listen
 
@@ -94,27 +99,30 @@ def serve(
         translator = load_models(
             model, how=ensemble, shares=ensemble_weights, checkpoint=checkpoint, device=device, precision=precision, weights=weights
         )
-        state = State()
         address = f"http://{f'[{host}]' if ':' in host else host}:{listening.getsockname()[1]}"
-        code = _run(translator, name, listening, limits, state, log_format, address, {"keys": keys, "hosts": hosts, "origins": origins})
+        if not keys and hosts is None:
+            warn("anybody who reaches this address may ask; see --api-key-file")
+        who = {"keys": keys, "hosts": hosts, "origins": origins}
+        code = _run(translator, name, listening, limits, log_format=log_format, address=address, who=who)
     if code:
         sys.exit(code)
 
 
 def _run(
-    translator: Translator, name: str, listening: Any, limits: Any, state: Any, log_format: Any, address: str, who: dict[str, Any]
+    translator: Translator, name: str, listening: socket, limits: Limits, *, log_format: LogFormat, address: str, who: dict[str, Any]
 ) -> int:
+    """Answer until asked to end; `who` is what `application` is told of who may ask. The exit code."""
     from mt.serve.access_log import log, write_log
     from mt.serve.answering import Model
     from mt.serve.api import application
+    from mt.serve.guard import State
     from mt.serve.server import serve as answer
 
     write_log(log_format)
     served = Model(translator, name)
     served.warm()
+    state = State()
     app = application(served, limits, state=state, **who)
-    if not who["keys"] and who["hosts"] is None:
-        print("warning: anybody who reaches this address may ask; see --api-key-file", file=sys.stderr)
 
     def ready() -> None:
         print(f"serving {name} at {address}; Ctrl-C ends", file=sys.stderr, flush=True)

@@ -21,7 +21,7 @@ function inAddress(values) {
 export class Files {
   /** `wishes` gives what else the server is to know; `refused` is told of errors. */
   constructor({wishes, refused}) {
-    Object.assign(this, {wishes, refused, info: null, controller: null, url: ""});
+    Object.assign(this, {wishes, refused, kinds: null, most: 0, controller: null, url: ""});
     byId("file").addEventListener("change", event => {
       this.send([...event.target.files]);
       event.target.value = "";  // the same file may be chosen again
@@ -46,20 +46,19 @@ export class Files {
 
   /** What the server takes. */
   take(info) {
-    this.info = info;
-    const kinds = info.formats.flatMap(format => ENDINGS[format] ?? [format]);
-    byId("file").accept = kinds.map(kind => `.${kind}`).join(",");
-    byId("file-button").title = `Translate a file: ${kinds.join(", ")}`;
+    this.most = info.limits.file_bytes;
+    this.kinds = info.formats.flatMap(format => ENDINGS[format] ?? [format]);
+    byId("file").accept = this.kinds.map(kind => `.${kind}`).join(",");
+    byId("file-button").title = `Translate a file: ${this.kinds.join(", ")}`;
   }
 
   #wrong(files) {
-    const [file] = files, {formats, limits} = this.info ?? {};
-    if (!this.info) return "The server has not said yet what it takes.";
+    const [file] = files;
+    if (!this.kinds) return "The server has not said yet what it takes.";
     if (this.controller) return "One file at a time: this one is still being translated.";
     if (files.length > 1) return "One file at a time.";
-    const kinds = formats.flatMap(format => ENDINGS[format] ?? [format]);
-    if (!kinds.some(kind => file.name.toLowerCase().endsWith(`.${kind}`))) return `${file.name}: not one of ${kinds.join(", ")}.`;
-    if (file.size > limits.file_bytes) return `${file.name} has ${size(file.size)}; the most is ${size(limits.file_bytes)}.`;
+    if (!this.kinds.some(kind => file.name.toLowerCase().endsWith(`.${kind}`))) return `${file.name}: not one of ${this.kinds.join(", ")}.`;
+    if (file.size > this.most) return `${file.name} has ${size(file.size)}; the most is ${size(this.most)}.`;
     return "";
   }
 
@@ -82,8 +81,8 @@ export class Files {
       }
     };
     try {
-      const {blob, name} = await sendFile(`v1/file?${query}`, file, {progress, signal: controller.signal});
-      this.#give(blob, name || file.name);
+      const blob = await sendFile(`v1/file?${query}`, file, {progress, signal: controller.signal});
+      this.#give(blob, file.name);
     } catch (error) {
       const stopped = error.name === "AbortError", named = error.message.includes(file.name);
       this.#say(stopped ? "Stopped." : named ? error.message : `${file.name}: ${error.message}`, !stopped);

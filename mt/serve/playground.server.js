@@ -54,7 +54,7 @@ export async function ask(path, body, signal) {
   }
 }
 
-/** Send a file, be told which share of it is there, and get a file back: {blob, name}. Throws like `ask`. */
+/** Send a file, be told which share of it is there, and get it back translated, as a blob. Throws like `ask`. */
 export function sendFile(path, file, {progress, signal}) {
   return new Promise((resolve, reject) => {
     const request = new XMLHttpRequest();  // fetch does not tell how much was sent
@@ -66,7 +66,7 @@ export function sendFile(path, file, {progress, signal}) {
     request.upload.onload = () => progress(1);
     request.onload = async () => {
       if (request.status === 200) {
-        resolve({blob: request.response, name: named(request.getResponseHeader("Content-Disposition"))});
+        resolve(request.response);
       } else {
         const answer = await request.response.text().then(JSON.parse).catch(() => null);
         reject(refusal(request.status, answer, request.getResponseHeader("Retry-After")));
@@ -77,10 +77,4 @@ export function sendFile(path, file, {progress, signal}) {
     signal.addEventListener("abort", () => request.abort());
     request.send(file);
   });
-}
-
-function named(disposition) {
-  const encoded = /filename\*=utf-8''([^;]+)/i.exec(disposition ?? "");
-  if (encoded) return decodeURIComponent(encoded[1]);
-  return /filename="?([^";]+)/i.exec(disposition ?? "")?.[1] ?? "";
 }

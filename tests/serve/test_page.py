@@ -545,13 +545,13 @@ def test_a_file_that_is_dropped_is_sent_as_it_is(tab: Tab) -> None:
 
     def answer(route: Any) -> None:
         sent.append(route.request)
-        route.fulfill(body=b"msgid", headers={"Content-Disposition": "attachment; filename*=UTF-8''%C3%BC.de.po"})
+        route.fulfill(body=b"msgid", headers={"Content-Disposition": 'attachment; filename="_.po"'})
 
     tab.page.route("**/v1/file?*", answer)
     page = tab.open()
     with page.expect_download() as download:
         drop(page, "ü.po", 'msgid "<b>"')
-    assert download.value.suggested_filename == "ü.de.po"
+    assert download.value.suggested_filename == "ü.po"
     assert sent[0].url.partition("?")[2] == "target=de&name=%C3%BC.po"
     assert page.locator("#veil").is_hidden()
 
