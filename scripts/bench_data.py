@@ -11,6 +11,7 @@ import argparse
 import json
 import os
 import random
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -43,7 +44,7 @@ def bench_data(args: argparse.Namespace) -> dict[str, Any]:
         for pairs in map(int, args.pairs.split(",")):
             where = Path(folder) / str(pairs)
             sizes[str(pairs)] = bench_size(where, pairs, workers=args.workers)
-            subprocess.run(["rm", "-r", where], check=True)
+            shutil.rmtree(where)
     print_table(sizes)
     return {"sizes": sizes, "cores": len(os.sched_getaffinity(0)), "workers": args.workers}
 

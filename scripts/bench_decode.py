@@ -36,15 +36,15 @@ REST = 0.5
 
 
 def batched(translator: Translator, src: str) -> list[list[Part]]:
-    """The lines of a file in the batches of its config, from long to short."""
+    """The lines of a file as `mt translate` has them in batches for each of its workers, from long to short."""
     parts = [Part(line, place, ids) for line, own in enumerate(translator.encoded(list(read_lines(src)))) for place, ids in enumerate(own)]
     return list(
         batches_of(sorted(parts, key=lambda part: -len(part.ids)), budget=translator.config.decode.batch_tokens // workers_on(CPU), extra=1)
     )
 
 
-def median(seconds: Sequence[float], lines: int) -> float:
-    """Lines a second."""
+def speed_of(seconds: Sequence[float], lines: int) -> float:
+    """Lines a second, by the median of the times."""
     return lines / statistics.median(seconds)
 
 
@@ -109,7 +109,7 @@ def bench_decode(args: argparse.Namespace) -> dict[str, Any]:
                 outputs[cached] = greedy(translator, work, cached=cached, forced=forced)
                 seconds[cached].append(time.perf_counter() - start)
         count = sum(map(len, work))
-        speed = {cached: median(seconds[cached], count) for cached in seconds}
+        speed = {cached: speed_of(seconds[cached], count) for cached in seconds}
         same = sum(a.ids == b.ids for a, b in zip(outputs[True], outputs[False], strict=True))
         ratio = speed[True] / speed[False]
         print(f"{name}: {speed[True]:.1f} lines/s with the cache, {speed[False]:.1f} without: {ratio:.2f} ×; {same} of {count} the same")
@@ -146,11 +146,8 @@ def limit_of(translator: Translator, batch: Sequence[Part]) -> int:
 
 
 def own_search(translator: Translator, batches: Batches) -> Search:
-    """The searches of mt, which cuts the batches for its workers; their ids are at hand."""
-    cut = [
-        part for batch in batches for part in batches_of(batch, budget=translator.config.decode.batch_tokens // workers_on(CPU), extra=1)
-    ]
-    work = [([part.ids for part in batch], [limit_of(translator, batch)] * len(batch)) for batch in cut]
+    """The searches of mt; the ids of the batches are at hand."""
+    work = [([part.ids for part in batch], [limit_of(translator, batch)] * len(batch)) for batch in batches]
     alpha = translator.config.decode.length_penalty
 
     def search(width: int) -> list[list[int]]:
@@ -222,9 +219,11 @@ def bench_ct2(args: argparse.Namespace) -> dict[str, Any]:
             )
     for (beam, name), times in seconds.items():
         case, first = f"{beam}, {name}", outputs[beam, f"mt {args.precision[0]}"]
-        result["lines_per_second"][case] = speed = median(times, len(parts))
+        result["lines_per_second"][case] = speed = speed_of(times, len(parts))
         result["same"][case] = same = sum(a == b for a, b in zip(outputs[beam, name], first, strict=True)) / len(parts)
-        result["ratios"] |= {f"{beam}, {own} / {name}": median(seconds[beam, own], len(parts)) / speed for own in models if name in theirs}
+        result["ratios"] |= {
+            f"{beam}, {own} / {name}": speed_of(seconds[beam, own], len(parts)) / speed for own in models if name in theirs
+        }
         scored = ""
         if args.ref:
             result["bleu"][case] = bleu = bleu_of(translator, parts, outputs[beam, name], args)
