@@ -57,7 +57,7 @@ REASONS = {
     "--alternatives": "CTranslate2 has no prefix of its own for each of them",
     "--alignment": "CTranslate2 does not tell what all heads looked at",
 }
-"""Why it cannot do what it cannot do; all else only mt's own searches know."""
+"""Why it cannot do some of what it refuses; the rest only mt's own searches know."""
 
 
 def library() -> Any:
