@@ -198,7 +198,7 @@ class ModelConfig(Stage):
     tied_embeddings: bool = True
     """One matrix for all embeddings and the output layer, where the sides share a vocabulary; else target embedding and output."""
     gradient_checkpointing: bool = False
-    """Recompute layers in the backward pass: less memory, about a third more time, the same losses."""
+    """Recompute layers in the backward pass: less memory, a third to two fifths more time, the same losses."""
 
     def contradictions(self) -> Iterator[Contradiction]:
         """The width must split evenly into heads, and what positions pair into pairs."""
