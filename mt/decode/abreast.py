@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from threading import Event, Lock, local
 from typing import TypeVar
 
@@ -18,6 +18,8 @@ Found = TypeVar("Found")
 
 MOST = 4
 """More would wait for Python."""
+FEW = 64
+"""Rows: products of fewer gain nothing from more threads than a worker has, and lose where others want the cores."""
 
 
 class Threads:
@@ -79,11 +81,16 @@ def workers_on(device: torch.device) -> int:
     return min(THREADS.all(), MOST) if device.type == "cpu" else 1
 
 
-def abreast(search: Callable[[Batch], Found], batches: Sequence[Batch], device: torch.device) -> Iterator[Found]:
-    """What the search finds for each batch, in order."""
-    workers = min(workers_on(device), len(batches))
+def abreast(search: Callable[[Batch], Found], batches: Sequence[Batch], device: torch.device, *, rows: int = FEW) -> Iterator[Found]:
+    """What the search finds for each batch, in order.
+
+    `rows` is those of all batches: where they are few, a batch by itself has no more threads than one among many.
+    """
+    most = workers_on(device)
+    workers = min(most, len(batches))
     if workers <= 1:
-        yield from map(search, batches)
+        with THREADS.shared(most) if rows < FEW else nullcontext():
+            yield from map(search, batches)
         return
     stop = getattr(_WORKER, "stop", None) or Event()
 

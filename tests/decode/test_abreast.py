@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 import torch
 
-from mt.decode.abreast import MOST, abreast, go_on, workers_on
+from mt.decode.abreast import FEW, MOST, abreast, go_on, workers_on
 
 CPU = torch.device("cpu")
 
@@ -48,6 +48,13 @@ def test_workers_share_the_threads(threads: int, batches: int, workers: int, eac
         return torch.get_num_threads()
 
     assert list(abreast(search, range(batches), CPU)) == [each] * batches
+
+
+@pytest.mark.parametrize(("threads", "rows", "has"), [(1, 1, 1), (2, FEW - 1, 1), (2, FEW, 2), (8, 1, 2)])
+def test_a_batch_of_few_rows_has_the_threads_of_one_among_many(threads: int, rows: int, has: int) -> None:
+    torch.set_num_threads(threads)
+    assert list(abreast(lambda _: torch.get_num_threads(), range(1), CPU, rows=rows)) == [has]
+    assert torch.get_num_threads() == threads
 
 
 def test_elsewhere_one_batch_comes_after_the_other() -> None:

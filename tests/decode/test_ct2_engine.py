@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -189,5 +190,9 @@ def test_a_damaged_or_strange_folder_is_told(taught: Both, tmp_path: Path) -> No
             Translator.load(folder)
     facts.write_text(whole, encoding="utf-8")
     (folder / "model.bin").write_bytes(b"no model")
+    with pytest.raises(RunError, match=r"model.bin: is damaged"):
+        Translator.load(folder)
+    older = {name: value for name, value in json.loads(whole).items() if name != "files"}  # such as had no fingerprints
+    facts.write_text(json.dumps(older), encoding="utf-8")
     with pytest.raises(RunError, match="CTranslate2 cannot run it"):
         Translator.load(folder)
