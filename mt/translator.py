@@ -261,8 +261,7 @@ class Translator:
         done(sum(not own for own in ids_of_lines))
         batches = list(batches_of(sorted(parts, key=lambda part: -len(part.ids)), budget=job.budget, extra=len(target.prefix) + 1))
         search_of = partial(self._searched, numbers=numbers, job=job)
-        rows = len(parts) * search.rows
-        for batch, hypotheses in zip(batches, abreast(search_of, batches, self.engine.device, rows=rows), strict=True):
+        for batch, hypotheses in zip(batches, abreast(search_of, batches, self.engine.device, rows=len(parts) * search.rows), strict=True):
             found |= {(part.line, part.place): best for part, best in zip(batch, hypotheses, strict=True)}
             done(sum(part.place == 0 for part in batch))
         joined = partial(whole_lines, tgt=tgt, lang=target.lang, length_penalty=search.length_penalty, ranked=not job.alternatives)
