@@ -18,8 +18,8 @@ Found = TypeVar("Found")
 
 MOST = 4
 """More would wait for Python."""
-FEW = 64
-"""Rows: products of fewer gain nothing from more threads than a worker has, and lose where others want the cores."""
+FEW = 16
+"""Rows: products of fewer gain next to nothing from more threads than a worker has (docs/log.md), and lose where others want the cores."""
 
 
 class Threads:
