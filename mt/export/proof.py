@@ -19,7 +19,7 @@ from mt.constraints.control import Control
 from mt.decode.engine import Beam, ModelStep
 from mt.errors import RunError
 from mt.evaluate.layout import columns
-from mt.evaluate.metrics import FEW_BLEU, score
+from mt.evaluate.metrics import score
 from mt.formats.pairs import counted
 from mt.formats.placeholders import Protected
 from mt.translator import Translator
@@ -34,6 +34,11 @@ SHOWN = 3
 """Of lines that differ, so many are shown."""
 CLOSE = 1e-3
 """In float32, log-probabilities of the first step that are further apart than this are no rounding."""
+
+POOR_BLEU = 20.0
+"""A run whose own BLEU on the sample is less is unsure of most lines: other numbers, other choices."""
+
+OTHERWISE = "the export does not translate as the run does"
 
 PLAIN = Control(protect=Protected(()), retry_loops=False)
 """What a run asks for beside the search is its own, and no part of the comparison."""
@@ -126,17 +131,22 @@ class Proof:
 
     def failure(self) -> str | None:
         """Why the export is not to be used, or None."""
+        miscomputed = self.exact and self.apart is not None and not self.apart <= CLOSE
         for one in self.searches:
             if 100 * len(one.differing) > self.tolerance * one.lines:
-                return f"{one.search}: {len(one.differing)} of {counted(one.lines, 'line')} differ, more than {self.tolerance:g} %"
-        if self.exact and self.apart is not None and not self.apart <= CLOSE:
-            return f"the log-probabilities of the first piece are {self.apart:.2g} apart, more than {CLOSE:g}"
+                what = f"{one.search}: {len(one.differing)} of {counted(one.lines, 'line')} differ, more than {self.tolerance:g} %"
+                if not miscomputed and one.bleu and one.bleu[0] < POOR_BLEU:
+                    return f"not exported: {what}; {self._poor(one.bleu[0])}"
+                return f"{OTHERWISE}: {what}"
+        if miscomputed:
+            return f"{OTHERWISE}: the log-probabilities of the first piece are {self.apart:.2g} apart, more than {CLOSE:g}"
         return None
 
-    @property
-    def unsure(self) -> bool:
-        """Whether the run's own BLEU is that of a model which rounding tips over."""
-        return any(one.bleu is not None and one.bleu[0] < FEW_BLEU for one in self.searches)
+    def _poor(self, bleu: float) -> str:
+        """What to say of a run that rounding tips over, and what helps."""
+        finer = "" if self.exact else ", or export it in float32 (--quantization)"
+        why = "and outputs of such a model flip at the smallest rounding"
+        return f"the run itself translates poorly so far (BLEU {bleu:.2f} here), {why}: train it longer{finer}"
 
     def as_json(self) -> dict[str, Any]:
         """Unrounded, for whoever gets the folder."""
@@ -170,11 +180,7 @@ def proven(native: Translator, other: Other, sample: Sample, *, tolerance: float
     for line in found.lines():
         say(line)
     if why := found.failure():
-        if found.unsure:
-            why += "; the run itself has hardly learnt to translate, and so chooses among equals: train it longer"
-        raise RunError(
-            f"the export does not translate as the run does: {why}; --tolerance N lets N per cent differ, --no-proof asks nothing"
-        )
+        raise RunError(f"{why}; --tolerance N lets N per cent differ, --no-proof asks nothing")
     return found
 
 

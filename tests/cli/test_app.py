@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import mt
+from mt.extras import ACTIVATE, INSTALL
 
 # A command that does what the test needs, run through the real main().
 PROGRAM = """
@@ -26,6 +27,11 @@ def probe():
 sys.argv = ["mt", "probe"]
 cli.main()
 """
+
+WITHOUT = "import sys, runpy; sys.modules['{module}'] = None; runpy.run_module('mt', run_name='__main__')"
+"""The program, where a module is not to be had."""
+
+ROOT = Path(__file__).parents[2]
 
 
 def run(body: str, *, encoding: str = "utf-8", **environment: str) -> subprocess.CompletedProcess[str]:
@@ -81,10 +87,25 @@ runpy.run_module("mt", run_name="__main__")
 
 
 def test_a_system_without_file_locks_is_told_in_one_line() -> None:
-    code = "import sys, runpy; sys.modules['fcntl'] = None; runpy.run_module('mt', run_name='__main__')"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf-8")
+    done = subprocess.run([sys.executable, "-c", WITHOUT.format(module="fcntl")], capture_output=True, encoding="utf-8")
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
     assert "run it in WSL" in done.stderr
+
+
+@pytest.mark.parametrize("start", [["-S", "-m", "mt"], ["-c", WITHOUT.format(module="pydantic")]], ids=["all libraries", "one of them"])
+def test_libraries_that_are_missing_are_told_in_one_line(start: list[str]) -> None:
+    done = subprocess.run([sys.executable, *start, "config", "explain"], capture_output=True, encoding="utf-8", cwd=ROOT)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert done.stderr.startswith("mt needs the library ")
+    assert ACTIVATE in done.stderr
+    assert done.stderr.endswith(f"{INSTALL}\n")
+
+
+@pytest.mark.parametrize("module", ["mt.cli.usage", "difflib"])
+def test_what_is_missing_of_the_program_or_of_python_is_a_fault(module: str) -> None:
+    done = subprocess.run([sys.executable, "-c", WITHOUT.format(module=module)], capture_output=True, encoding="utf-8", cwd=ROOT)
+    assert done.returncode == 1
+    assert done.stderr.startswith("Traceback (most recent call last):")
 
 
 @pytest.mark.parametrize("words", [["train", "--no-such-option"], ["no-such-command"], ["config", "shwo"]])
