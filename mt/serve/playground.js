@@ -31,6 +31,7 @@ let info = null;  // what the server says about itself
 let turn = 0;  // number of the newest text; answers to older ones are dropped
 let controller = null;  // of the request that is under way
 let timer = 0, checking = 0;
+let until = 0;  // ms of performance.now(), before which the server is to be left alone
 let shown = {source: "", sentences: [], plain: ""};
 const choices = new Map();  // sentences as the reader wants them, by all that else decides them
 
@@ -42,7 +43,7 @@ function soon(pause = PAUSE) {
   controller?.abort();
   clearTimeout(timer);
   byId("result").classList.add("old");
-  timer = setTimeout(translate, pause);
+  timer = setTimeout(translate, Math.max(pause, until - performance.now()));
 }
 
 async function translate() {
@@ -59,6 +60,7 @@ async function translate() {
   const patience = setTimeout(() => waiting(mine), 1500);
   try {
     const answer = await ask("v1/translate", {text, ...wishes(), ...search(), details: true}, controller.signal);
+    until = 0;
     if (mine === turn) show(text, answer.translations[0], `Translated in ${((performance.now() - began) / 1000).toFixed(1)} s.`);
   } catch (error) {
     if (mine === turn) failed(error, translate);
@@ -182,6 +184,7 @@ function failed(error, again) {
   say(`${error.message}. Trying again in ${wait} s.`, "wait");
   clearTimeout(timer);
   timer = setTimeout(again, 1000 * wait);
+  until = performance.now() + 1000 * wait;
 }
 
 function askForKey() {
@@ -198,7 +201,7 @@ async function check() {
     if (quiet()) {
       if (gone?.status === 503) say("The server is shutting down, and takes no new text.", "wait");
       else if (gone) say("The server does not answer; this page goes on when it does.", "wait");
-      else if (byId("state").matches(".wait")) translate();
+      else if (byId("state").matches(".wait") && performance.now() >= until) translate();
     }
   }
   checking = setTimeout(check, 1000 * LOOK);

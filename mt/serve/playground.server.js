@@ -1,5 +1,7 @@
 // Requests to the server this page came from, and what it refuses.
 
+const MOST_WAIT = 600;  // s that a server may ask for
+
 /** Why there is no answer: `status` is that of HTTP, 0 where nothing came back; `wait` is the seconds the server asks for. */
 export class Refused extends Error {
   constructor(message, status, wait = null) {
@@ -31,10 +33,15 @@ export const hasKey = () => Boolean(key);
 
 const authorization = () => (key ? {Authorization: `Bearer ${key}`} : {});
 
-function refusal(status, answer, wait) {
+/** What `Retry-After` comes to in seconds, which may be a number or a date, within bounds; null where it is neither. */
+function seconds(after) {
+  const wait = /^\d+$/.test(after ?? "") ? Number(after) : Math.ceil((Date.parse(after) - Date.now()) / 1000);
+  return Number.isFinite(wait) ? Math.min(Math.max(wait, 1), MOST_WAIT) : null;
+}
+
+function refusal(status, answer, after) {
   const message = typeof answer?.error === "string" ? answer.error : `The server answered with ${status}, and no reason.`;
-  const seconds = Number.parseInt(wait ?? "", 10);
-  return new Refused(message, status, Number.isFinite(seconds) ? seconds : null);
+  return new Refused(message, status, seconds(after));
 }
 
 const silence = () => new Refused("The server does not answer", 0);

@@ -475,6 +475,35 @@ def test_a_busy_server_is_asked_again_when_it_says(tab: Tab) -> None:
     tab.state("Translated in")
 
 
+def test_a_busy_server_is_left_alone_as_long_as_it_says(tab: Tab) -> None:
+    page = tab.page
+    page.clock.install()
+    tab.open()
+    bodies = tab.answer("v1/translate", lambda _: {"error": "too many wait"}, status=503, headers={"Retry-After": "50"})
+    tab.write("again")
+    tab.state("too many wait. Trying again in 50 s.")
+    page.locator("#source").fill("other")
+    with page.expect_response("**/health"):  # the page looks, and finds the server up
+        page.clock.run_for(16_000)
+    page.wait_for_timeout(100)
+    assert [body["text"] for body in bodies] == ["again"]
+    page.unroute("**/v1/translate")
+    tab.answer("v1/translate", upper)
+    page.clock.run_for(36_000)
+    tab.shows("OTHER")
+
+
+@pytest.mark.parametrize(
+    ("after", "wait"),
+    [("99999999999", 600), ("0", 1), ("soon", 5), ("Thu, 01 Jan 2099 00:00:00 GMT", 600), ("Thu, 01 Jan 1970 00:00:00 GMT", 1)],
+)
+def test_a_server_is_left_alone_for_no_longer_than_makes_sense(tab: Tab, after: str, wait: int) -> None:
+    tab.open()
+    tab.answer("v1/translate", lambda _: {"error": "no"}, status=503, headers={"Retry-After": after})
+    tab.write("x")
+    tab.state(f"Trying again in {wait} s.")
+
+
 def test_a_refusal_is_shown_and_not_repeated(tab: Tab) -> None:
     page = tab.open()
     bodies = tab.answer("v1/translate", lambda _: {"error": "glossary: <b> is given twice"}, status=422)
