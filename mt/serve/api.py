@@ -10,8 +10,8 @@ from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse, Response
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
-from starlette.middleware.cors import CORSMiddleware
 
 import mt
 from mt.errors import MTError, TooLargeError
@@ -19,9 +19,9 @@ from mt.serve import libre, own_docs
 from mt.serve.answering import Answer, Ask, Model
 from mt.serve.asked import AlternativesAsked, FileAsked, TranslateAsked, asked, body_of, checked, fields, refuse_too_much
 from mt.serve.gauges import Gauges
-from mt.serve.guard import FILE_ROUTE, App, Guard, Keys, State
+from mt.serve.guard import FILE_ROUTE, App, Guard, Invited, Keys, State
 from mt.serve.language_names import named
-from mt.serve.limits import Limits, RefusedError
+from mt.serve.limits import MOST_SAID, Limits, RefusedError
 from mt.serve.queue import Line, Queue
 from mt.serve.routes import body_schema, note_of, query_schema, unless_gone
 from mt.serve.texts import Service, word_after
@@ -87,8 +87,7 @@ def application(
 
     guarded: App = Guard(app, limits=limits, state=state, gauges=gauges, hosts=hosts, origins=origins)
     if origins:
-        headers = ["authorization", "content-type", "x-api-key"]
-        guarded = CORSMiddleware(guarded, allow_origins=list(origins), allow_methods=["GET", "POST"], allow_headers=headers)
+        guarded = Invited(guarded, origins)
     return guarded
 
 
@@ -216,12 +215,13 @@ async def _unable(request: Request, error: Exception) -> Response:
     """What cannot be met is the client's; too little memory is ours."""
     note_of(request).error = type(error).__name__
     status = 503 if isinstance(error, TooLargeError) else 422
-    return JSONResponse({"error": str(error).splitlines()[0]}, status_code=status)
+    line = str(error).splitlines()[0]
+    return JSONResponse({"error": line if len(line) <= MOST_SAID else f"{line[:MOST_SAID]}…"}, status_code=status)
 
 
 async def _other(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    allowed = (error.headers or {}).get("allow", "another method")
+    allowed = Headers(error.headers).get("allow", "another method")
     cure = {
         404: "there is no such page; GET /docs lists what there is",
         405: f"{request.method} is not for this page, {allowed} is; GET /docs lists what there is",

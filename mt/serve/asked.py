@@ -19,6 +19,8 @@ Asked = TypeVar("Asked", bound=BaseModel)
 
 MOST_FIELDS = 2000
 """Of a form."""
+MOST_ENTRIES = {"text": MOST_TEXTS, "q": MOST_TEXTS, "glossary": MOST_TERMS}
+"""Of lists, by what they are called."""
 FORM, PARTS = "application/x-www-form-urlencoded", "multipart/form-data"
 
 Terms = list[Annotated[tuple[str, str], Strict(False)]]  # noqa: FBT003 (JSON has no tuples)
@@ -183,9 +185,18 @@ def parts(body: bytes, kind: str) -> dict[str, str | list[str]]:
 
 
 def checked(kind: type[Asked], value: Any) -> Asked:
-    """What was asked for. Raises RefusedError (422), in one line, for the first thing that is wrong with it."""
+    """What was asked for. Raises RefusedError (422, 413), in one line, for the first thing that is wrong with it.
+
+    What there may be any number of is looked at first: entry by entry it would take a second, in which nobody else is answered.
+    """
+    known = kind.model_fields
     if not isinstance(value, dict):
-        raise RefusedError(422, f'the body is no JSON object: send one such as {{"{next(iter(kind.model_fields))}": …}}')
+        raise RefusedError(422, f'the body is no JSON object: send one such as {{"{next(iter(known))}": …}}')
+    if kind.model_config["extra"] == "forbid" and (unknown := [key for key in value if key not in known]):
+        raise RefusedError(422, f"{unknown[0][:60]!r}: unknown key; there are {', '.join(known)}")
+    for name, most in MOST_ENTRIES.items():
+        if isinstance(entries := value.get(name), list) and len(entries) > most:
+            raise RefusedError(413, f"{name}: {len(entries)} entries: send {most} at a time at most")
     try:
         return kind.model_validate(value)
     except ValidationError as error:
@@ -197,13 +208,11 @@ def wrong(error: ValidationError, kind: type[BaseModel]) -> str:
     every = error.errors(include_url=False, include_context=False)
     about = [one for one in every if one["loc"][:1] == every[0]["loc"][:1]]
     first = max(about, key=lambda one: len(one["loc"]))  # of a text or a list of texts, what was tried and came furthest
-    where = str(first["loc"][0])[:60] if first["loc"] else "the body"
+    where = str(first["loc"][0]) if first["loc"] else "the body"
     entry = next((place + 1 for place in first["loc"][1:] if isinstance(place, int)), None)
-    if first["type"] == "extra_forbidden":
-        return f"{where!r}: unknown key; there are {', '.join(kind.model_fields)}"
     if first["type"] == "missing" and entry is None:
         return f"{where}: is missing; it is {kind.model_fields[where].description}"
-    if where == "glossary" and (entry or first["type"] != "too_long"):
+    if where == "glossary":
         what = f"entry {entry} is no pair of texts" if entry else "is no list of pairs"
         return f'glossary: {what}; give one such as [["term", "translation"]]'
     problem = first["msg"][0].lower() + first["msg"][1:]
@@ -213,8 +222,6 @@ def wrong(error: ValidationError, kind: type[BaseModel]) -> str:
 
 def refuse_too_much(texts: Sequence[str], limits: Limits) -> None:
     """Raise RefusedError (413) for more text than the server takes at a time."""
-    if len(texts) > MOST_TEXTS:
-        raise RefusedError(413, f"{len(texts)} texts: send {MOST_TEXTS} at a time at most")
     characters = sum(map(len, texts))
     if characters > limits.characters:
         raise RefusedError(413, f"{characters} characters: send {limits.characters} at a time at most")

@@ -7,14 +7,18 @@ import hashlib
 import hmac
 import ipaddress
 import json
+import re
 import time
 import uuid
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, MutableMapping
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
+from starlette.datastructures import Headers
+from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
 
 from mt.serve.access_log import Note, log
 from mt.serve.gauges import Gauges
@@ -31,6 +35,11 @@ FILE_ROUTE = "/v1/file"
 """Whose bodies may be as large as a file."""
 NOTED = "mt.note"
 """Where a request's scope holds its note."""
+
+ABSOLUTE = re.compile(rb"(?i)https?://([^/]*)(.*)", re.DOTALL)
+"""The target of a request that names the server, too, as those that are meant for a proxy do."""
+CORS_METHODS, CORS_HEADERS = ("GET", "POST"), ("authorization", "content-type", "x-api-key")
+"""What pages of sites that may ask may ask with."""
 
 ALWAYS = {"x-content-type-options": "nosniff", "referrer-policy": "no-referrer", "x-frame-options": "DENY"}
 """Headers of every answer."""
@@ -121,6 +130,7 @@ class Guard:
             await self._app(scope, receive, send)
             return
         began = time.monotonic()
+        scope.update(in_origin_form(scope))
         client = scope.get("client")
         note = Note(uuid.uuid4().hex[:12], client[0] if client else "-", scope["method"])
         scope[NOTED] = note
@@ -177,7 +187,40 @@ class Guard:
             raise RefusedError(403, f"host {name[:60]!r} is not known here: start the server with --allowed-host {name[:60]}")
         origin = headers.get(b"origin", b"").decode("latin-1")
         if origin and scope["method"] == "POST" and origin not in self._origins and netloc_of(origin) != host.lower():
-            raise RefusedError(403, f"origin {origin[:60]!r} may not ask: {cure_of(origin)}")
+            raise RefusedError(403, stranger(origin))
+
+
+def in_origin_form(scope: MutableMapping[str, Any]) -> dict[str, Any]:
+    """Path and headers of a request whose target names the server (`POST http://host/path`), which is its host then, whatever it says
+    besides (RFC 9112, 3.2.2); nothing for any other. Servers have to take such a target, and uvicorn has it for the path.
+    """
+    found = ABSOLUTE.fullmatch(scope["raw_path"])
+    if not found:
+        return {}
+    path = found[2] or b"/"
+    headers = [(b"host", found[1]), *(pair for pair in scope["headers"] if pair[0] != b"host")]
+    return {"path": unquote(path.decode("ascii")), "raw_path": path, "headers": headers}
+
+
+class Invited(CORSMiddleware):
+    """What lets browsers show answers to pages of some sites; who asks beforehand in vain is told why, as JSON like all refusals."""
+
+    def __init__(self, app: App, origins: Collection[str]) -> None:
+        super().__init__(app, allow_origins=list(origins), allow_methods=CORS_METHODS, allow_headers=CORS_HEADERS)
+
+    def preflight_response(self, request_headers: Headers) -> Response:
+        """Whether the page may ask what it is about to."""
+        found = super().preflight_response(request_headers)
+        if found.status_code == 200:
+            return found
+        origin = request_headers["origin"]
+        what = f"pages of other sites may ask with {' and '.join(CORS_METHODS)}, and the headers {', '.join(CORS_HEADERS)}"
+        return JSONResponse({"error": what if self.is_allowed_origin(origin) else stranger(origin)}, status_code=403)
+
+
+def stranger(origin: str) -> str:
+    """What pages of an origin are told that may not ask."""
+    return f"origin {origin[:60]!r} may not ask: {cure_of(origin)}"
 
 
 def cure_of(origin: str) -> str:

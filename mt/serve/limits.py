@@ -25,6 +25,8 @@ OPTIONS = {"seconds": "--timeout", "body_seconds": "--body-timeout", "drain_seco
 """What limits of time are called where users give them."""
 MOST_TERMS = 1000
 """Of the glossary of a request."""
+MOST_SAID = 500
+"""Characters of a line that says what is wrong with a request, which may quote it."""
 
 
 @dataclass(frozen=True)

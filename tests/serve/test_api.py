@@ -14,7 +14,7 @@ from mt.search.step import Hypothesis
 from mt.serve.answering import Answer, Model
 from mt.serve.api import application
 from mt.serve.details import NONE
-from mt.serve.limits import Limits
+from mt.serve.limits import MOST_SAID, Limits
 from tests import toy
 from tests.serve.serving import Asking, asking, client_of, lively_model, run_async
 
@@ -193,11 +193,14 @@ def test_alternatives_are_those_of_the_translator(ask: Asking, model: Model) -> 
         ({"text": "x", "glossary": [["a", "b"], ["a"]]}, 422, "glossary: entry 2 is no pair"),
         ({"text": "x", "glossary": [["a", "b", "c"]]}, 422, "glossary: entry 1 is no pair"),
         ({"text": "x", "glossary": {"a": "b"}}, 422, "glossary: is no list of pairs"),
-        ({"text": "x", "glossary": [["a", "b"]] * 1001}, 422, "glossary: list should have at most 1000 items"),
+        ({"text": "x", "glossary": [["a", "b"]] * 1001}, 413, "glossary: 1001 entries: send 1000 at a time at most"),
+        ({"text": "x", "glossary": [1] * 2000}, 413, "glossary: 2000 entries: send 1000"),
+        ({"text": [1] * 2000}, 413, "text: 2000 entries: send 1024"),
+        ({"beam": "x", **{f"key{n}": 1 for n in range(2000)}}, 422, "'key0': unknown key; there are text, target"),
         ({"text": "x", "target": "fr"}, 422, "translates to de"),
         ({"text": "x", "source": "fr"}, 422, "translates from en"),
         ({"text": "x" * 20_001}, 413, "20000 at a time"),
-        ({"text": [""] * 1025}, 413, "1024 at a time"),
+        ({"text": [""] * 1025}, 413, "text: 1025 entries: send 1024 at a time"),
     ],
     ids=lambda value: str(value)[:40],
 )
@@ -206,17 +209,30 @@ def test_what_cannot_be_met_is_told_in_a_line(ask: Asking, body: Any, status: in
     assert (found, says in error) == (status, True), error
 
 
+@pytest.mark.parametrize(
+    "more", [{"glossary": [["a" * 10_000, " "]]}, {"k" * 10_000: 1}, {"target": "d" * 10_000}, {"format": "f" * 10_000}], ids=str.__call__
+)
+def test_a_refusal_does_not_repeat_what_is_long(ask: Asking, more: dict[str, Any]) -> None:
+    status, error = refused(ask, {"text": "x", **more})
+    assert (status, len(error) <= MOST_SAID + 1) == (422, True)
+
+
 def test_a_form_is_no_json(ask: Asking) -> None:
     answer = ask("POST", "/v1/translate", data={"text": "x"})
     assert (answer.status_code, "application/json" in answer.json()["error"]) == (415, True)
 
 
 @pytest.mark.parametrize(
-    ("method", "path", "status"), [("GET", "/nothing", 404), ("GET", "/v1/translate", 405), ("GET", "/static/api.py", 404)]
+    ("method", "path", "status", "says"),
+    [
+        ("GET", "/nothing", 404, "no such page"),
+        ("GET", "/v1/translate", 405, "GET is not for this page, POST is"),
+        ("GET", "/static/api.py", 404, "no such file"),
+    ],
 )
-def test_what_is_not_there_is_told_as_json(ask: Asking, method: str, path: str, status: int) -> None:
+def test_what_is_not_there_is_told_as_json(ask: Asking, method: str, path: str, status: int, says: str) -> None:
     answer = ask(method, path)
-    assert (answer.status_code, list(answer.json())) == (status, ["error"])
+    assert (answer.status_code, list(answer.json()), says in answer.json()["error"]) == (status, ["error"], True)
 
 
 @pytest.mark.parametrize(("route", "more"), [("/v1/translate", {}), ("/v1/alternatives", {"n": 2})])
@@ -253,7 +269,7 @@ def test_where_there_are_keys_one_has_to_be_shown(model: Model, shown: dict[str,
         assert ask("POST", path, json=body, headers=headers).status_code == status
     assert ask("POST", "/v1/file", content=b"x", headers=headers).status_code == status
     assert ask("GET", "/metrics", headers=headers).status_code == status
-    for path in "/health", "/v1/info", "/", "/docs", "/openapi.json":
+    for path in "/health", "/v1/info", "/", "/docs", "/openapi.json", "/static/playground.js", "/languages", "/frontend/settings":
         assert ask("GET", path, headers=headers).status_code == 200
 
 
@@ -287,6 +303,33 @@ def test_pages_of_other_sites_may_ask_only_if_they_are_named(model: Model) -> No
     assert "--cors http://localhost" in cure
     assert "--cors null" not in cure
     assert status("https://good.example", origins=["https://good.example"]) == (200, "https://good.example")
+
+
+@pytest.mark.parametrize(
+    ("origin", "more", "status", "says"),
+    [
+        ("https://good.example", {}, 200, ""),
+        ("https://evil.example", {}, 403, "start the server with --cors https://evil.example"),
+        ("https://good.example", {"access-control-request-method": "PUT"}, 403, "GET and POST"),
+        ("https://good.example", {"access-control-request-headers": "x-other"}, 403, "authorization, content-type, x-api-key"),
+    ],
+)
+def test_browsers_ask_beforehand_without_a_key(model: Model, origin: str, more: dict[str, str], status: int, says: str) -> None:
+    ask = asking(model, keys=["key"], origins=["https://good.example"])
+    usual = {"access-control-request-method": "POST", "access-control-request-headers": "authorization,content-type"}
+    answer = ask("OPTIONS", "/v1/translate", headers={"origin": origin, **usual, **more})
+    assert answer.status_code == status
+    if says:
+        assert says in answer.json()["error"]
+    else:
+        assert answer.headers["access-control-allow-origin"] == origin
+        assert "authorization" in answer.headers["access-control-allow-headers"]
+
+
+def test_a_page_elsewhere_can_read_why_its_key_is_refused(model: Model) -> None:
+    ask = asking(model, keys=["key"], origins=["https://good.example"])
+    answer = ask("POST", "/v1/translate", json={"text": "x"}, headers={"origin": "https://good.example", "x-api-key": "no"})
+    assert (answer.status_code, answer.headers["access-control-allow-origin"]) == (401, "https://good.example")
 
 
 # ── what it tells ───────────────────────────────────────────────────────────────────────────────────────────────────

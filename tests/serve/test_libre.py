@@ -66,6 +66,7 @@ def test_html_keeps_its_tags(ask: Asking) -> None:
         ({"q": "x", "target": "fr"}, "translates to de"),
         ({"q": "x"}, "target: is missing"),
         ({"q": "x", "target": "de", "alternatives": 20}, "alternatives: this server gives 19 at most"),
+        ({"q": [1] * 1024, "target": "de"}, "q: entry 1: input should be a valid string, not a number"),
     ],
 )
 def test_what_cannot_be_met_is_an_error(ask: Asking, body: dict[str, Any], says: str) -> None:
@@ -73,11 +74,25 @@ def test_what_cannot_be_met_is_an_error(ask: Asking, body: dict[str, Any], says:
     assert (answer.status_code, says in answer.json()["error"]) == (422, True)
 
 
+def test_too_many_texts_are_refused_before_they_are_looked_at(ask: Asking) -> None:
+    answer = ask("POST", "/translate", json={"q": [1] * 1025, "target": "de"})
+    assert (answer.status_code, answer.json()["error"]) == (413, "q: 1025 entries: send 1024 at a time at most")
+
+
 def test_a_key_in_the_body_is_one(model: Model) -> None:
     ask = asking(model, keys=["key"])
     body = {"q": LINES[0], "source": "en", "target": "de"}
     assert ask("POST", "/translate", json=body).status_code == 401
     assert ask("POST", "/translate", json=body | {"api_key": "key"}).status_code == 200
+    assert ask("POST", "/translate", data=body | {"api_key": "key"}).status_code == 200
+    assert ask("POST", "/translate", json=body | {"api_key": ""}, headers={"x-api-key": "key"}).status_code == 200
+    assert ask("POST", "/translate", json=body | {"api_key": "key"}, headers={"x-api-key": "no"}).status_code == 200
+    assert ask("POST", "/translate", json=body | {"api_key": "no"}, headers={"x-api-key": "key"}).status_code == 401
+    assert ask("POST", "/translate", json=body | {"api_key": "schlüssel"}).status_code == 401
+    assert ask("POST", "/translate?api_key=key", data=body).status_code == 401
+    for api_key in 5, ["key"]:
+        answer = ask("POST", "/translate", json=body | {"api_key": api_key})
+        assert (answer.status_code, "api_key: input should be a valid string" in answer.json()["error"]) == (422, True)
     assert ask("GET", "/frontend/settings").json()["keyRequired"] is True
 
 

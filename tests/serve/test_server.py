@@ -202,6 +202,60 @@ def test_what_is_no_http_does_no_harm(model: Model) -> None:
         assert post(address, {"text": LINES[0]}).status_code == 200
 
 
+# ── who asks, and for what ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("target", "host", "status"),
+    [
+        ("http://localhost/v1/translate", "localhost", 200),
+        ("HTTP://127.0.0.1:80/v1/translate?x=1", "localhost", 200),
+        ("http://localhost/v1/translate", "evil.example", 200),
+        ("http://evil.example/v1/translate", "localhost", 403),
+        ("http://localhost@evil.example/v1/translate", "localhost", 403),
+        ("http:///v1/translate", "localhost", 403),
+        ("http://localhost", "localhost", 405),
+    ],
+)
+def test_a_target_may_name_the_server_and_is_believed(model: Model, target: str, host: str, status: int) -> None:
+    body = json.dumps({"text": LINES[0]}).encode()
+    with served(model) as address, connected(address) as connection:
+        connection.sendall(head(len(body), "connection: close", path=target).replace(b"localhost\r\n", host.encode() + b"\r\n") + body)
+        assert said(connection).startswith(b"HTTP/1.1 %d " % status)
+
+
+def test_keys_are_shown_one_way_or_another_and_whole(model: Model) -> None:
+    long = "k" * 64
+    right = [
+        *("authorization: Bearer key", "AUTHORIZATION: bearer   key ", f"x-api-key: {long}"),
+        "x-api-key: key\r\nauthorization: Basic eDp5",
+    ]
+    wrong = [
+        *("", "x-api-key:", "x-api-key: ke", "x-api-key: keyk", "x-api-key: KEY", f"x-api-key: key, {long}", f"x-api-key: {long[1:]}"),
+        *("authorization: key", "authorization: Bearer", "authorization: Basic key", "x-api-key: schlüssel"),
+        *(f"x-api-key: {'k' * 15_000}", "x-api-key: no\r\nx-api-key: key", "x-api-key: no\r\nauthorization: Bearer key"),
+    ]
+    body = json.dumps({"text": LINES[0]}).encode()
+
+    def status(shown: str, path: str = "/v1/translate", sent: bytes = body) -> int:
+        with connected(address) as connection:
+            connection.sendall(head(len(sent), "connection: close", *([shown] if shown else []), path=path) + sent)
+            return int(said(connection)[9:12])
+
+    with served(model, keys=["key", long]) as address:
+        assert {shown: status(shown) for shown in right} == dict.fromkeys(right, 200)
+        assert {shown: status(shown) for shown in wrong} == dict.fromkeys(wrong, 401)
+        assert status("", path="/v1/translate?api_key=key") == 401  # addresses end up in logs
+        assert status("", sent=json.dumps({"text": "x", "api_key": "key"}).encode()) == 401
+
+
+def test_who_has_no_key_is_told_so_before_the_body_and_may_ask_again(model: Model) -> None:
+    body = json.dumps({"text": LINES[0]}).encode()
+    with served(model, keys=["key"]) as address, connected(address) as connection:
+        connection.sendall(head(200_000) + b"x" * 200_000 + head(len(body), "x-api-key: key", "connection: close") + body)
+        assert re.findall(rb"HTTP/1.1 (\d+)", said(connection)) == [b"401", b"200"]
+
+
 # ── many at a time ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
