@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from itertools import islice
@@ -155,7 +156,11 @@ def _counts(sources: list[str] | None, train: Path | None, runs: list[Path]) -> 
 
     if sources is None or not (train or runs):
         return None
-    return seen(islice(lines_of(train) if train else _trained_on(runs[0]), TRAINING_LINES), sources)
+    trained = [run for run in runs if not ExportDir(run).is_there()]
+    if not train and not trained:
+        print("no buckets of rare words: an export does not know its training text; name it with --train FILE", file=sys.stderr)
+        return None
+    return seen(islice(lines_of(train) if train else _trained_on(trained[0]), TRAINING_LINES), sources)
 
 
 def _named(values: list[str], option: str) -> dict[str, Path]:
@@ -197,7 +202,7 @@ def _trained_on(run: Path) -> Iterator[str]:
     from mt.config.schema import HubDataset
     from mt.formats.readers import read_pairs
 
-    config = load(ExportDir(run).config if ExportDir(run).is_there() else RunDir(run).config).config
+    config = load(RunDir(run).config).config
     for corpus in config.data.train:
         try:
             if isinstance(corpus, HubDataset):

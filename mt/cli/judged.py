@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from mt.cli.eval_sets import EvalSet, Lines
 from mt.cli.models import load_models
+from mt.cli.text_output import lines_bar
 
 
 class System(NamedTuple):
@@ -56,9 +58,12 @@ def load_system(models: list[Path], settings: dict[str, Any]) -> System:
     mixed = ("ensemble", "ensemble_weights")
     alone = {"model": str(models[0]), **{name: value for name, value in settings.items() if name not in mixed}}
     about = alone if len(models) == 1 else {**alone, "models": [str(one) for one in models], **{name: settings[name] for name in mixed}}
-    return System(
-        lambda lines: [one.text for one in translator.translate(lines, **asked)], sources(translator.config, to=lang), lang, about
-    )
+
+    def hypotheses(lines: list[str]) -> list[str]:
+        with lines_bar(len(lines), shown=sys.stderr.isatty()) as bar:
+            return [one.text for one in translator.stream(lines, **asked, done=bar.update)]
+
+    return System(hypotheses, sources(translator.config, to=lang), lang, about)
 
 
 def from_file(hyp: Path | None) -> System:

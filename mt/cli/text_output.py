@@ -6,7 +6,7 @@ import io
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from enum import StrEnum
 from itertools import count
 from pathlib import Path
@@ -83,17 +83,19 @@ def as_json(text: str, found: Hypothesis) -> dict[str, Any]:
     return {"text": text, **scores, **{name: value for name, value in more.items() if value}}
 
 
-@contextmanager
-def progress(source: Path, output: Path, *, before: int = 0) -> Iterator[tqdm[Any]]:
+def progress(source: Path, output: Path, *, before: int = 0) -> tqdm[Any]:
     """A bar on stderr, in a terminal, for a file whose translations do not run through the same terminal."""
+    shown = sys.stderr.isatty() and source != DASH and not (output == DASH and sys.stdout.isatty())
+    return lines_bar(line_count(source) if shown else None, shown=shown, before=before)
+
+
+def lines_bar(total: int | None, *, shown: bool, before: int = 0) -> tqdm[Any]:
+    """A bar on stderr for lines that are translated; it goes away at the end."""
     from tqdm import tqdm
 
-    shown = sys.stderr.isatty() and source != DASH and not (output == DASH and sys.stdout.isatty())
-    total = line_count(source) if shown else None
-    with tqdm(
+    return tqdm(
         desc="translating", total=total, initial=before, unit=" lines", disable=not shown, dynamic_ncols=True, leave=False, delay=1.0
-    ) as bar:
-        yield bar
+    )
 
 
 def line_count(path: Path) -> int | None:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
+from tqdm import tqdm
 
 from mt.cli.compare_command import compare
+from mt.cli.text_output import lines_bar
 from mt.config.schema import Config
 from mt.evaluate.compare import compare as compare_lines
 from mt.evaluate.significance import Resampling
@@ -50,8 +53,9 @@ class Shouter:
     def target(self, to: str | None) -> SimpleNamespace:
         return SimpleNamespace(lang=to or "en")
 
-    def translate(self, lines: list[str], **settings: Any) -> list[SimpleNamespace]:
+    def stream(self, lines: list[str], *, done: Callable[[int], object], **settings: Any) -> list[SimpleNamespace]:
         self.loaded[-1].update(settings)
+        done(len(lines))
         return [SimpleNamespace(text=line.upper()) for line in lines]
 
 
@@ -119,6 +123,31 @@ def test_runs_translate_and_tell_which_words_are_rare(runs: type[Shouter]) -> No
     done = run("--ref", "ref.en", "--src", "src.de", "--hyp", "good.en", "--hyp", "bad.en", "--train", "seen.de", "--rare", "3", *QUICK)
     (less,) = (line for line in done.stdout.splitlines() if line.startswith("less than 3 times"))
     assert less.split()[4] == "9"
+
+
+@pytest.mark.usefixtures("runs")
+def test_a_terminal_is_told_how_far_a_translation_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    bars: list[tqdm[Any]] = []
+
+    def shown(total: int, *, shown: bool) -> tqdm[Any]:
+        bars.append(lines_bar(total, shown=not shown))  # here it would be, for stderr is no terminal
+        return bars[-1]
+
+    monkeypatch.setattr("mt.cli.judged.lines_bar", shown)
+    run("--ref", "ref.en", "--src", "src.de", "--model", "runs/x", "--model", "again=runs/x", *QUICK)
+    assert [(bar.disable, bar.total, bar.n) for bar in bars] == [(True, 20, 20)] * 2  # closed
+
+
+@pytest.mark.usefixtures("runs")
+def test_an_export_does_not_know_what_it_was_trained_on(tmp_path: Path) -> None:
+    words = ("--ref", "ref.en", "--src", "src.de", "--model", "export", *QUICK)
+    for name, text in {"mt.json": "{}", "mt.yaml": "data: {train: [{src: train.de, tgt: train.en}]}"}.items():
+        write(tmp_path / "export" / name, [text])
+    done = run(*words, "--hyp", "good.en")
+    assert done.exit_code == 0
+    assert done.stderr == "no buckets of rare words: an export does not know its training text; name it with --train FILE\n"
+    for more in ("--hyp", "good.en", "--train", "src.de"), ("--model", "runs/x"):
+        assert "rare words" not in run(*words, *more).stderr
 
 
 @pytest.mark.usefixtures("runs")

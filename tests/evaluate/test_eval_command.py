@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -53,8 +53,9 @@ class LowerTranslator:
     def target(self, to: str | None) -> SimpleNamespace:
         return SimpleNamespace(lang=to or self.lang)
 
-    def translate(self, lines: list[str], **settings: Any) -> list[SimpleNamespace]:
+    def stream(self, lines: list[str], *, done: Callable[[int], object], **settings: Any) -> list[SimpleNamespace]:
         self.asked.update(settings, lines=len(lines))
+        done(len(lines))
         return [SimpleNamespace(text=line.capitalize()) for line in lines]
 
 
