@@ -259,7 +259,7 @@ class Translator:
         ]
         found: dict[tuple[int, int], list[Hypothesis]] = {}
         done(sum(not own for own in ids_of_lines))
-        batches = list(batches_of(sorted(parts, key=lambda part: -len(part.ids)), budget=job.budget, extra=len(target.prefix) + 1))
+        batches = batches_of(parts, budget=job.budget, extra=len(target.prefix) + 1)
         search_of = partial(self._searched, numbers=numbers, job=job)
         for batch, hypotheses in zip(batches, abreast(search_of, batches, self.engine.device, rows=len(parts) * search.rows), strict=True):
             found |= {(part.line, part.place): best for part, best in zip(batch, hypotheses, strict=True)}

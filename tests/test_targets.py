@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -131,15 +130,16 @@ def test_the_limit_of_pieces_does_not_count_the_tag(translator: Translator) -> N
 
 @pytest.mark.parametrize("extra", [1, 2])
 def test_batches_count_end_mark_and_tag(extra: int) -> None:
-    parts = [Part(line, 0, [5] * length) for line, length in enumerate((9, 8, 8, 8, 3, 3, 3, 1, 1))]
-    batches: Iterator[list[Part]] = (list(batch) for batch in batches_of(parts, budget=40, extra=extra))
-    found = list(batches)
-    assert [part for batch in found for part in batch] == parts
+    parts = [Part(line, 0, [5] * length) for line, length in enumerate((3, 8, 1, 8, 9, 3, 8, 1, 3))]
+    found = batches_of(parts, budget=40, extra=extra)
+    assert [part for batch in found for part in batch] == sorted(parts, key=lambda part: -len(part.ids))
     for batch, later in zip(found, found[1:], strict=False):
         longest = len(batch[0].ids) + extra
         assert len(batch) * longest <= 40 < (len(batch) + 1) * longest
         assert later
     assert len(found[0]) == 40 // (9 + extra)
+    assert [len(batch) for batch in batches_of(parts, budget=1, extra=extra)] == [1] * len(parts)
+    assert batches_of([], budget=40, extra=extra) == []
 
 
 # ── the command line ────────────────────────────────────────────────────────────────────────────────────────────────

@@ -82,6 +82,13 @@ def cut(order: Indices, sizes_N2: NDArray[np.integer], *, budget: int) -> Iterat
         begin += rows
 
 
+def longest_first(lengths: Sequence[int], *, budget: int) -> Iterator[list[int]]:
+    """Places, from long to short, in batches of rows × longest ≤ budget; a longer one is a batch by itself."""
+    sizes_N1 = np.array(lengths, dtype=np.int64)[:, np.newaxis]
+    order = np.argsort(-sizes_N1[:, 0], kind="stable")
+    return (places.tolist() for places in cut(order, sizes_N1[order], budget=budget))
+
+
 def sizes(lengths_N2: NDArray[np.integer], *, before: int | NDArray[np.int64]) -> NDArray[np.int64]:
     """Places that the two sides take, (N, 2): their pieces, the end mark, and what stands `before` the source, of all or of each."""
     return lengths_N2.astype(np.int64) + np.stack(np.broadcast_arrays(np.asarray(before) + 1, 1), axis=-1)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from mt.constraints.control import Wish
+from mt.data.plan import longest_first
 from mt.tokenizer.spm import Tokenizer
 
 UNSPACED = {"zh", "ja", "th", "lo", "km", "my"}
@@ -34,13 +35,10 @@ def spaced(lang: str | None) -> bool:
     return not lang or re.split("[-_]", lang)[0] not in UNSPACED
 
 
-def batches_of(parts: Sequence[Part], *, budget: int, extra: int) -> Iterator[Sequence[Part]]:
-    """Parts, sorted from long to short, in batches of rows × (longest + extra: EOS and tag) ≤ budget; a longer one is a batch by itself."""
-    start = 0
-    while start < len(parts):
-        rows = max(1, budget // (len(parts[start].ids) + extra))
-        yield parts[start : start + rows]
-        start += rows
+def batches_of(parts: Sequence[Part], *, budget: int, extra: int) -> list[list[Part]]:
+    """Parts, from long to short, in batches of rows × (longest + extra: EOS and tag) ≤ budget; a longer one is a batch by itself."""
+    lengths = [len(part.ids) + extra for part in parts]
+    return [[parts[place] for place in places] for places in longest_first(lengths, budget=budget)]
 
 
 def split(line: str, tokenizer: Tokenizer, *, most: int) -> list[str]:

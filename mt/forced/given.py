@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from mt.data.batches import padded
+from mt.data.plan import longest_first
 from mt.errors import TooLargeError
 from mt.model.device import is_out_of_memory
 from mt.tokenizer.spm import Tokenizers
@@ -43,13 +44,7 @@ class Inputs(NamedTuple):
 
 def batches(pairs: Sequence[Given], *, budget: int) -> Iterator[list[int]]:
     """Places, from long to short, in batches of rows × longest side ≤ budget; a longer one is a batch by itself."""
-    lengths = [max(map(len, pair)) + 1 for pair in pairs]
-    order = sorted(range(len(lengths)), key=lambda place: -lengths[place])
-    start = 0
-    while start < len(order):
-        rows = max(1, budget // lengths[order[start]])
-        yield order[start : start + rows]
-        start += rows
+    return longest_first([max(map(len, pair)) + 1 for pair in pairs], budget=budget)
 
 
 @contextmanager
