@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
+from threading import Thread
 from types import FrameType
 
-NOTICE = b"\nfinishing the update, then saving; Ctrl-C again stops at once\n"
+NOTICE = b"\nstopping: finishing the update or validation at hand, then saving; Ctrl-C again stops without saving\n"
 """An update of a large model may take a minute, in which nothing else is said."""
 
 
@@ -26,7 +27,7 @@ class Stop:
 
 @contextmanager
 def stop_on(*signals: int, launched: bool = False) -> Iterator[Stop]:
-    """Within, the first of these signals asks to stop, and stderr says so; the second does what it did before (Ctrl-C: stops at once).
+    """Within, the first of these signals asks to stop, and stderr says so; the second does what it did before (Ctrl-C: stops).
 
     Those after the first say nothing new to what was `launched`: it may get one from the system, and again from its launcher, which talks.
     """
@@ -35,16 +36,48 @@ def stop_on(*signals: int, launched: bool = False) -> Iterator[Stop]:
 
     def ask(number: int, _frame: FrameType | None) -> None:
         stop.signal = number
-        if not launched:
-            with suppress(OSError):
-                os.write(2, NOTICE)  # print() may be at work where the signal comes, and cannot be entered twice
         for other, handler in before.items():
             signal.signal(other, signal.SIG_IGN if launched else handler)
+        if len(came) > 1:  # within one backward pass, and Python tells of one
+            signal.raise_signal(came[-1])
 
-    for number in signals:
-        signal.signal(number, ask)
+    with nullcontext(()) if launched else answered(signals) as came:
+        for number in signals:
+            signal.signal(number, ask)
+        try:
+            yield stop
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
+@contextmanager
+def answered(signals: Collection[int]) -> Iterator[Sequence[int]]:
+    """Within, stderr says at once what the first of these signals does, where their handlers wait for the end of a backward pass.
+
+    Yields those that came so far.
+    """
+    heard, told = os.pipe()
+    os.set_blocking(told, False)
+    came: list[int] = []
+    listener = Thread(target=answer, args=(heard, signals, came), daemon=True)
+    listener.start()
+    before = signal.set_wakeup_fd(told)
     try:
-        yield stop
+        yield came
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        signal.set_wakeup_fd(before)
+        os.write(told, bytes(1))
+        listener.join()
+        os.close(told)
+        os.close(heard)
+
+
+def answer(heard: int, signals: Collection[int], came: list[int]) -> None:
+    """Note each of these signals that a pipe tells of, a byte each, and answer the first; 0 is the end."""
+    while number := os.read(heard, 1)[0]:
+        if number in signals:
+            came.append(number)
+        if came == [number]:
+            with suppress(OSError):
+                os.write(2, NOTICE)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import signal
+import time
+from threading import Thread
 
 import pytest
 
-from mt.train.signals import Stop, stop_on
+from mt.train.signals import NOTICE, Stop, stop_on
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
@@ -23,7 +26,29 @@ def test_whoever_asks_is_told_once_what_happens(capfd: pytest.CaptureFixture[str
         os.kill(os.getpid(), signal.SIGTERM)
         with pytest.raises(KeyboardInterrupt):
             os.kill(os.getpid(), signal.SIGINT)
-    assert capfd.readouterr().err == "\nfinishing the update, then saving; Ctrl-C again stops at once\n"
+    assert capfd.readouterr().err == NOTICE.decode()
+
+
+def test_during_a_backward_pass_too(capfd: pytest.CaptureFixture[str]) -> None:
+    """Handlers wait until Python is back from it, and of two signals it tells of one."""
+    seen: list[int | None] = []
+
+    def press_twice() -> None:
+        time.sleep(0.03)
+        os.kill(os.getpid(), signal.SIGINT)
+        until = time.monotonic() + 10
+        while capfd.readouterr().err != NOTICE.decode() and time.monotonic() < until:
+            time.sleep(0.01)
+        seen.append(stop.signal)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    with stop_on(signal.SIGINT, signal.SIGTERM) as stop:
+        user = Thread(target=press_twice)
+        user.start()
+        with pytest.raises(KeyboardInterrupt):
+            hashlib.pbkdf2_hmac("sha256", b"", b"", 500_000)  # as long, and Python's lock is free meanwhile
+        user.join()
+    assert seen == [None]
 
 
 def test_a_second_ctrl_c_interrupts_at_once() -> None:
