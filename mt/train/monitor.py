@@ -47,11 +47,21 @@ class Console:
         stream: TextIO | None = None,
     ) -> None:
         """`total` updates and `minutes` are the limits of the run; `done`, `seconds` and `skipped` updates are behind it already."""
-        self.stream, self.skipped = stream or sys.stderr, skipped
-        self.total, self.minutes, self.seconds = total, minutes, seconds
+        self.stream, self.skipped, self.epoch = stream or sys.stderr, skipped, 0
+        self.total, self.minutes, self.began = total, minutes, time.monotonic() - seconds
+        self.of = f" of {total}" if total else ""
         self.recent: deque[Update] = deque(maxlen=RECENT)
         self.next_line = time.monotonic() + LINE_EVERY
-        self.bar = tqdm(total=total, initial=done, unit="update", file=self.stream, disable=not self.stream.isatty(), dynamic_ncols=True)
+        share = "{percentage:3.0f}%|{bar:10}| " if total or minutes else ""
+        self.bar = tqdm(
+            total=self.expected(done),
+            initial=done,
+            bar_format=f"{share}update {{n_fmt}}{self.of}{{postfix}}",
+            postfix="working on the next",
+            file=self.stream,
+            disable=not self.stream.isatty(),
+            dynamic_ncols=True,
+        )
 
     def __call__(self, event: Event) -> None:
         """Show an event."""
@@ -59,7 +69,6 @@ class Console:
             case Update():
                 self.update(event)
             case Validated():
-                self.seconds += event.seconds
                 self.say(validation_line(event))
                 for name, scores in event.sets.items():
                     self.say(f"    {name}: loss {scores['loss']:.3f}, BLEU {scores['bleu']:.2f}, chrF {scores['chrf']:.2f}")
@@ -73,13 +82,13 @@ class Console:
             case Ended():
                 self.bar.close()
                 skipped = f", {counted(event.skipped, 'update')} skipped" if event.skipped else ""
-                took = f"{counted(event.epochs, 'whole epoch')} in {event.seconds / 60:.1f} minutes{skipped}"
+                took = f"in epoch {self.epoch + 1}, after {event.seconds / 60:.1f} minutes{skipped}"
                 self.say(f"ended at update {event.update}: {event.reason}; {took}")
                 self.say(time_line(event.shares))
 
     def update(self, event: Update) -> None:
         """Move the bar, or print a line when it is time."""
-        self.seconds += event.seconds
+        self.epoch = event.epoch
         if event.skipped:  # its loss is left out of the mean, being no number
             self.skipped += 1
             why = cause(event) if self.skipped <= NAMED else "; its pairs are in the journal"
@@ -90,19 +99,35 @@ class Console:
         norm = sum(u.norm for u in self.recent) / len(self.recent)
         text = f"loss {loss:.3f}, gradient {norm:.2f}, lr {event.lr:.2e}, {speed(self.recent):.0f} tokens/s"
         text += f", {self.skipped} skipped" if self.skipped else ""
+        to_go = self.to_go(event)
         if self.stream.isatty():
-            self.bar.set_postfix_str(text if self.total else text + self.eta(event), refresh=False)
+            self.bar.total = self.expected(event.update)
+            self.bar.set_postfix_str(", ".join([*to_go, text]), refresh=False)  # what is cut off in a narrow terminal comes last
             self.bar.update()
         elif time.monotonic() >= self.next_line:
             self.next_line = time.monotonic() + LINE_EVERY
-            self.say(f"update {event.update}{f' of {self.total}' if self.total else ''}, epoch {event.epoch + 1}, {text}{self.eta(event)}")
+            self.say(", ".join([f"update {event.update}{self.of}", f"epoch {event.epoch + 1}", text, *to_go]))
 
-    def eta(self, event: Update) -> str:
-        """How long it is to the first limit, as far as that can be told."""
+    @property
+    def seconds(self) -> float:
+        """Wall time of the run so far."""
+        return time.monotonic() - self.began
+
+    def expected(self, update: int) -> float | None:
+        """The updates of the whole run, if they go on as they went so far, up to the limit of which most is behind; None where none is."""
+        behind = [update / self.total] if self.total else []
+        behind += [self.seconds / (60 * self.minutes)] if self.minutes else []
+        most = max(behind, default=0.0)
+        return update / min(1.0, most) if update and most else None
+
+    def to_go(self, event: Update) -> list[str]:
+        """How long it is to the first limit, as far as that can be told; nothing once it is reached."""
         each = sum(u.seconds for u in self.recent) / len(self.recent)
         left = [each * (self.total - event.update)] if self.total else []
         left += [60 * self.minutes - self.seconds] if self.minutes else []
-        return f", {counted(round(max(0.0, min(left)) / 60), 'minute')} to go" if left else ""
+        if not left or min(left) <= 0:
+            return []
+        return [f"{counted(round(min(left) / 60), 'minute') if min(left) >= 60 else 'less than a minute'} to go"]
 
     def say(self, line: str) -> None:
         """A line that stays, above the bar."""

@@ -80,7 +80,7 @@ def test_killed_stopped_and_resumed_it_is_the_uninterrupted_run(folder: Path, ca
     said = signal_after(process, broken, updates=max(killed_at, 8) + 1, number=signal.SIGTERM)
     assert process.returncode == 143, said
     assert "resuming at update" in said
-    assert "go on with --resume" in said
+    assert "go on with the same command and --resume" in said
     assert "Traceback" not in said
     stopped_at = len(updates_of(broken))
     assert stopped_at < UPDATES
@@ -155,7 +155,7 @@ def test_output_without_a_terminal_is_plain_lines_on_stderr(folder: Path, capsys
     done = mt(*quick(folder, "--run-dir", folder / "run", "--set", dev), capsys=capsys)
     assert done.code == 0
     assert done.says("validation at update 1, epoch 1: loss ")
-    assert done.says("ended at update 1: the limit of 1 update; 0 whole epochs in ")
+    assert done.says("ended at update 1: the limit of 1 update; in epoch 1, after ")
     assert all(line.isprintable() for line in done.lines)
     assert capsys.readouterr().out == ""
 

@@ -149,13 +149,14 @@ def test_a_loss_without_measure_does_not_overflow() -> None:
 def test_the_end_says_why_and_how_many_were_skipped() -> None:
     stream = io.StringIO()
     console = Console(total=None, minutes=None, stream=stream)
+    console(made(20, epoch=1))
     console(Saved(20, Path("x")))
     console(Ended(20, "the limit of 2 epochs", 0, 2, 90.0, shares=Spent(model=81.0, data=9.0).shares(90.0)))
     console(Ended(20, "no better", 3, 1, 90.0))
     assert stream.getvalue().splitlines() == [
-        "ended at update 20: the limit of 2 epochs; 2 whole epochs in 1.5 minutes",
+        "ended at update 20: the limit of 2 epochs; in epoch 2, after 1.5 minutes",
         "time: 90% forward and backward, 10% data, 0% optimiser, 0% validation, 0% saving",
-        "ended at update 20: no better; 1 whole epoch in 1.5 minutes, 3 updates skipped",
+        "ended at update 20: no better; in epoch 2, after 1.5 minutes, 3 updates skipped",
         "time: 100% other",
     ]
 
@@ -170,29 +171,60 @@ def test_shares_are_of_all_the_time_there_was() -> None:
 @pytest.mark.parametrize(
     ("limits", "told"),
     [
-        ({"total": 331, "minutes": None}, ", 10 minutes to go"),
-        ({"total": None, "minutes": 5.0}, ", 3 minutes to go"),
-        ({"total": 331, "minutes": 5.0}, ", 3 minutes to go"),
-        ({"total": 91, "minutes": 5.0}, ", 2 minutes to go"),
-        ({"total": 61, "minutes": 5.0}, ", 1 minute to go"),
-        ({"total": None, "minutes": 1.0}, ", 0 minutes to go"),
-        ({"total": None, "minutes": None}, "50 tokens/s"),
+        ({"total": 331, "minutes": None}, "10 minutes to go"),
+        ({"total": None, "minutes": 5.0}, "3 minutes to go"),
+        ({"total": 331, "minutes": 5.0}, "3 minutes to go"),
+        ({"total": 91, "minutes": 5.0}, "2 minutes to go"),
+        ({"total": 61, "minutes": 5.0}, "1 minute to go"),
+        ({"total": 59, "minutes": 5.0}, "less than a minute to go"),
+        ({"total": None, "minutes": 3.0}, "less than a minute to go"),
+        ({"total": 30, "minutes": None}, ""),
+        ({"total": None, "minutes": 1.0}, ""),
+        ({"total": None, "minutes": None}, ""),
     ],
 )
 @pytest.mark.parametrize("stream", [io.StringIO, Terminal])
 def test_how_long_it_is_to_the_first_limit(clock: Clock, limits: dict[str, Any], told: str, stream: type[io.StringIO]) -> None:
-    """30 updates of 2 seconds after 60 seconds before this process, and one validation of a second."""
+    """In a narrow terminal, where the end of the line is cut off, it has to come first."""
     shown = stream()
-    console = Console(**limits, seconds=60.0, stream=shown)
+    console = after_half_a_minute_twice(clock, limits, shown)
+    if stream is io.StringIO:
+        assert shown.getvalue().splitlines()[-1].endswith(f"tokens/s, {told}" if told else "tokens/s")
+    else:
+        assert str(console.bar.postfix).startswith(f"{told}, loss" if told else "loss")
+    console(Ended(30, "x", 0, 1, 1.0))
+
+
+def after_half_a_minute_twice(clock: Clock, limits: dict[str, Any], stream: io.StringIO) -> Console:
+    """Of a run that goes on after 60 seconds: a validation of a second, and 30 updates of two."""
+    console = Console(**limits, seconds=60.0, stream=stream)
+    clock.now += 1.0
     console(validated(1, samples=[]))
     for number in range(1, 31):
-        clock.now += 1.0
+        clock.now += 2.0
         console(made(number))
-    if stream is io.StringIO:
-        assert shown.getvalue().splitlines()[-1].endswith(told)
-    elif limits["total"] is None:
-        assert str(console.bar.postfix).endswith(told)
+    return console
+
+
+@pytest.mark.parametrize(
+    ("limits", "share"),
+    [
+        ({"total": 90, "minutes": None}, 1 / 3),
+        ({"total": None, "minutes": 5.0}, 121 / 300),
+        ({"total": 90, "minutes": 5.0}, 121 / 300),
+        ({"total": 60, "minutes": 5.0}, 1 / 2),
+        ({"total": None, "minutes": 2.0}, 1),
+        ({"total": None, "minutes": None}, None),
+    ],
+)
+def test_the_bar_shows_the_share_that_is_behind_the_run(clock: Clock, limits: dict[str, Any], share: float | None) -> None:
+    shown = Terminal()
+    console = after_half_a_minute_twice(clock, limits, shown)
     console(Ended(30, "x", 0, 1, 1.0))
+    last = shown.getvalue().split("\n")[-4].split("\r")[-1]
+    of = f" of {limits['total']}" if limits["total"] else ""
+    assert f"update 30{of}, " in last
+    assert last.startswith("update 30, " if share is None else f"{share:4.0%}|")
 
 
 def test_in_a_terminal_a_bar_that_starts_where_the_run_was_resumed() -> None:
@@ -204,8 +236,8 @@ def test_in_a_terminal_a_bar_that_starts_where_the_run_was_resumed() -> None:
     console.bar.refresh()
     console(Ended(40, "40 updates", 0, 1, 1.0))
     shown = stream.getvalue()
-    assert "31/40" in shown
-    assert "loss 2.000, gradient 0.50, lr 1.00e-03, 50 tokens/s" in shown
+    assert shown.startswith("\r 75%|#######5  | update 30 of 40, working on the next")
+    assert "update 31 of 40, less than a minute to go, loss 2.000, gradient 0.50, lr 1.00e-03, 50 tokens/s" in shown
     assert "validation at update 31" in shown
 
 
