@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from mt.config.schema import Config, Cosine, Linear
 from mt.errors import ConfigError, RunError
@@ -81,10 +81,17 @@ def may_change(config: Config) -> tuple[str, ...]:
     return tuple(key for key in MAY_CHANGE if not (shaped and key in ("train.max_updates", "train.max_epochs")))
 
 
-def longer(config: Config, why: str, run: RunDir) -> str:
-    """How to train on after a run that ended because of `why`: a limit, such as `the limit of 3 minutes`, or lost patience."""
+def longer(config: Config, why: str, run: RunDir, changed: Mapping[str, tuple[object, object]] | None = None) -> str:
+    """How to train on after a run that ended because of `why`: a limit, such as `the limit of 3 minutes`, or lost patience.
+
+    `changed`: the settings whose change has ended it, each with its value before and now.
+    """
     unit = why.rpartition(" ")[2].removesuffix("s")
     limit = f"train.max_{unit}s" if unit in ("update", "epoch", "minute") else "train.early_stopping.patience"
+    if changed and limit in changed:
+        before = changed[limit][0]
+        again = f"{limit}={f'{before:.10g}' if isinstance(before, int | float) else 'null'}"
+        return f"the run had {again} before; to go on: --resume --set {again}{', or more' if before else ''}"
     if limit.startswith(may_change(config)):
         return f"to train longer: --resume --set {limit}=…"
     return f"to train longer: another run, with --init-from {run.path}; the schedule has come to its end"

@@ -37,10 +37,13 @@ def finish(prepared: Prepared, *, device: str, say: Say) -> None:
     config, run = prepared.config, prepared.run
     if config.train.average.wanted:
         average_at_the_end(prepared, say=say)
-    if "best" in run.names():  # no validation may have given a number
+    checkpoint = "best" if "best" in run.names() else "last"  # no validation may have given a number, or none was made
+    if checkpoint == "best":
         say(best_line(run, prepared.state.progress))
     reports = {}
-    translator = Translator.load(run.path, device=device) if config.data.test else None
+    if config.data.test:
+        say(f"scoring the test sets: {', '.join(config.data.test)}")
+    translator = Translator.load(run.path, checkpoint, device=device) if config.data.test else None
     for name, corpus in config.data.test.items():
         assert translator is not None
         pairs = read_held_out(corpus, langs=langs_of(config, corpus))
@@ -61,13 +64,15 @@ def finish(prepared: Prepared, *, device: str, say: Say) -> None:
         report(prepared, device=device, say=say)
     if warning := hardly_begun(prepared):
         say(warning)
+    which = "" if checkpoint == "best" else f" --checkpoint {checkpoint}"
     to = " --to LANG" if len(tags(config)) > 1 else ""
-    say(f"translate with: mt translate --model {shlex.quote(str(run.path))}{to} --input FILE")
+    say(f"translate with: mt translate --model {shlex.quote(str(run.path))}{which}{to} --input FILE")
 
 
 def report(prepared: Prepared, *, device: str, say: Say) -> None:
     """Write the page of the run; a run that came to its end is none the worse without."""
     run = prepared.run
+    say("writing the report")
     try:
         say(f"report: {write_report(run, device=device)}")
     except Exception as error:  # whatever it is

@@ -5,9 +5,9 @@ from __future__ import annotations
 import gc
 import shutil
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
@@ -58,6 +58,8 @@ class Prepared:
     plan: Plan
     epoch: Measure
     """What the first epoch comes to."""
+    changed: Mapping[str, tuple[object, object]] = field(default_factory=dict)
+    """The settings that are others than before it was resumed, each with its value then and now."""
 
     @property
     def updates_per_epoch(self) -> int:
@@ -117,7 +119,8 @@ def resume(config: Config, *, device: str, say: Say, ranks: Ranks = ALONE) -> Pr
     store = find_store(config, run, cache, tokenizers, say=say)
     data = training_data(config, store, tokenizers, workers=worker_count(config, where), ranks=ranks)
     prepared = assemble(config, run, tokenizers, data, data.order.measure(), read_dev(config), device=where, ranks=ranks, say=say)
-    if changed := ", ".join(f"{key} {new} (was {old})" for key, (old, new) in changes(frozen, config).items() if key != "run_dir"):
+    prepared.changed = changes(frozen, config)
+    if changed := ", ".join(f"{key} {new} (was {old})" for key, (old, new) in prepared.changed.items() if key != "run_dir"):
         say(f"{run.path}: goes on with {changed}")
     if recover(prepared.state, run, config.model, say=say):
         cfg = config.train

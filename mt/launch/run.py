@@ -62,9 +62,11 @@ def train_run(config: Config, *, resume: bool, overwrite: bool, dry_run: bool, d
         if not prepared.state.progress.update:
             warn(prepared, say=say)
         if why := finished(prepared):
-            say(f"{run.path}: is finished already ({why}); {longer(prepared.config, why, run)}")
+            progress = prepared.state.progress
+            how = longer(prepared.config, why, run, None if progress.ended else prepared.changed)  # had it not ended, a change has ended it
+            say(f"{run.path}: is finished already ({why}); {how}")
             if ranks.leads:
-                tell_end(run, prepared.state.progress, why)
+                tell_end(run, progress, why)
             if is_scored(prepared):
                 if ranks.leads and config.train.report and not run.page.exists():
                     report(prepared, device=device, say=say)
@@ -193,7 +195,7 @@ def train(prepared: Prepared, *, say: Say) -> int:
             for listener in listeners:
                 listener(event)
     if stop.exit_code:
-        say(f"saved at update {progress.update}; go on with --resume")
+        say(f"saved at update {progress.update}; go on with the same command and --resume")
     return stop.exit_code
 
 
@@ -223,24 +225,24 @@ def listening(prepared: Prepared, *, say: Say) -> Iterator[Sequence[Callable[[Ev
     if run.test_scores.is_file():  # it tells that the run is finished
         with naming(run.test_scores):
             run.test_scores.unlink()
-    console = Console(
-        total=prepared.plan.curve_end,
-        minutes=cfg.max_minutes,
-        done=progress.update,
-        seconds=progress.seconds,
-        skipped=progress.skipped,
-    )
-    forecast = Forecast(
-        end=prepared.plan.curve_end,
-        minutes=cfg.max_minutes,
-        per_epoch=prepared.updates_per_epoch,
-        warmup=prepared.plan.warmup,
-        every=prepared.plan.validate_every,
-        seconds=progress.seconds,
-        say=console.say,
-    )
     with (
         closing(Journal(run)) as journal,
         closing(TensorBoard(run, config=prepared.config, purge_from=progress.update + 1 if progress.update else None)) as board,
     ):
+        console = Console(  # shows its bar, and TensorBoard's libraries take their time
+            total=prepared.plan.curve_end,
+            minutes=cfg.max_minutes,
+            done=progress.update,
+            seconds=progress.seconds,
+            skipped=progress.skipped,
+        )
+        forecast = Forecast(
+            end=prepared.plan.curve_end,
+            minutes=cfg.max_minutes,
+            per_epoch=prepared.updates_per_epoch,
+            warmup=prepared.plan.warmup,
+            every=prepared.plan.validate_every,
+            seconds=progress.seconds,
+            say=console.say,
+        )
         yield journal, board, console, forecast

@@ -62,9 +62,9 @@ class Forecast:
 
 def short_of_warmup(warmup: int, last: int) -> str:
     """What to say of a warm-up that a run of so many updates does not get out of."""
-    what = f"the warm-up of {warmup} updates will not be over at update {last}, the end: the learning rate never reaches its peak"
+    what = f"at this speed the warm-up of {warmup} updates will not be over at update {last}, the end"
     cure = f"give it more time, or start again: --overwrite --set train.schedule.warmup={max(1, last // 10)}"
-    return f"{what}; {cure}"
+    return f"{what}: the learning rate never reaches its peak; {cure}"
 
 
 def too_much_validation(seconds: float, *, between: float, every: int) -> str | None:

@@ -122,7 +122,8 @@ def test_the_last_update_of_an_epoch_takes_what_is_left(folder: Path) -> None:
 @pytest.mark.parametrize(("warmup", "warned"), [(400, True), (200, False)])
 def test_a_warm_up_that_the_minutes_cut_off(folder: Path, warmup: int, warned: bool) -> None:
     one, asked = ready(folder, "train.max_updates=1000", "train.max_minutes=10", f"train.schedule.warmup={warmup}")
-    assert [line.split(" will")[0] for line in time_warnings(one, asked, MEASURED, 0.0)] == ["the warm-up of 400 updates"] * warned
+    told = [line.split(" will")[0] for line in time_warnings(one, asked, MEASURED, 0.0)]
+    assert told == ["at this speed the warm-up of 400 updates"] * warned
 
 
 def test_a_warm_up_that_the_config_tells_of_is_not_told_twice(folder: Path) -> None:

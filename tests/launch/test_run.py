@@ -19,7 +19,7 @@ from mt.translator import Translator
 from tests import toy
 from tests.runs import Done, Silent, contents, differences, final_test, four_updates, journal, train, tree
 
-AT_THE_END = "best: ", "warning: BLEU 0.00 on the dev set", "final: ", "translate with: "
+AT_THE_END = "best: ", "warning: BLEU 0.00 on the dev set", "scoring ", "final: ", "translate with: "
 pytestmark = pytest.mark.usefixtures("quiet")
 
 

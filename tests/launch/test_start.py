@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -105,6 +106,37 @@ def test_a_run_that_is_past_a_lower_limit_names_the_limit(copied: tuple[Path, st
     folder, run_dir = copied
     done = train(four_updates(folder, final_test(folder), run_dir, "train.max_updates=2"), resume=True)
     assert done.says("is finished already (the limit of 2 updates)")
+
+
+@pytest.mark.parametrize(
+    ("at_first", "later", "more"),
+    [
+        ("train.max_updates=6", "train.max_updates=2", ", or more"),
+        ("train.max_minutes=7", "train.max_minutes=1e-5", ", or more"),
+        ("train.max_minutes=null", "train.max_minutes=1e-5", ""),
+    ],
+)
+def test_a_run_that_was_to_go_on_names_the_limit_it_had(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, at_first: str, later: str, more: str
+) -> None:
+    """One that was given on the command line, and is not given again."""
+    monkeypatch.setattr("mt.launch.run.Console", lambda **_: Silent(lambda update: update == 3 and os.kill(os.getpid(), signal.SIGTERM)))
+    assert train(four_updates(folder, "data.dev=none", at_first)).code == 143
+    done = train(four_updates(folder, "data.dev=none", later), resume=True)
+    assert done.code == 0
+    told = [line.split("; ", 1)[1] for line in done.lines if "is finished already" in line]
+    assert told == [f"the run had {at_first} before; to go on: --resume --set {at_first}{more}"]
+
+
+def test_a_run_that_ends_before_its_first_validation_is_scored_by_its_last_checkpoint(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mt.launch.run.Console", lambda **_: Silent(lambda _: os.kill(os.getpid(), signal.SIGTERM)))
+    assert train(four_updates(folder, final_test(folder))).code == 143
+    done = train(four_updates(folder, final_test(folder), "train.max_updates=1"), resume=True)
+    assert (done.code, RunDir(folder / "run").names()) == (0, {"last": "step-00000001"})
+    assert done.says("final: BLEU ")
+    assert done.lines[-1] == f"translate with: mt translate --model {folder / 'run'} --checkpoint last --input FILE"
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,7 @@ def test_a_warm_up_that_the_run_will_not_get_out_of(warmup: int, warned: bool) -
     said = lines(AFTER, minutes=15.0, warmup=warmup)
     assert len(said) == 1 + warned
     if warned:
-        assert said[1].startswith("warning: the warm-up of 1000 updates will not be over at update ")
+        assert said[1].startswith("warning: at this speed the warm-up of 1000 updates will not be over at update ")
         assert 20 < int(said[1].split("train.schedule.warmup=")[1].split()[0]) < 45
 
 
