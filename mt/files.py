@@ -14,7 +14,7 @@ import re
 import secrets
 import shutil
 import stat
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from difflib import get_close_matches
 from pathlib import Path
@@ -55,7 +55,7 @@ def open_binary(path: str | Path) -> BinaryIO:
         file = open(path, "rb")  # noqa: SIM115 (the caller closes it)
         head = file.peek(10)
     except OSError as error:
-        raise DataError(_why_not(Path(path), error)) from None
+        raise DataError(_unread(Path(path), error)) from None
     return unpacked(file, head, str(path))
 
 
@@ -159,7 +159,7 @@ def sha256(path: str | Path) -> str:
         with open(path, "rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
-        raise DataError(_why_not(Path(path), error)) from None
+        raise DataError(_unread(Path(path), error)) from None
 
 
 def fingerprint(path: str | Path) -> str:
@@ -276,7 +276,7 @@ def sync(path: Path) -> None:
 
 
 def _why_not(path: Path, error: OSError) -> str:
-    """One line on why a file cannot be opened, with the nearest name in its folder if it is missing."""
+    """One line on why a file cannot be opened."""
     if isinstance(error, IsADirectoryError):
         return f"{path}: is a folder, a file is needed"
     if not isinstance(error, FileNotFoundError):
@@ -285,8 +285,25 @@ def _why_not(path: Path, error: OSError) -> str:
         return f"{path}: there is no folder {path.parent}"
     if path.is_symlink():
         return f"{path}: is a link to {os.readlink(path)}, which is not there"
-    names = []
+    return f"{path}: no such file"
+
+
+def _unread(path: Path, error: OSError) -> str:
+    """The same of a file that is read, with the one that may be meant if it is missing."""
+    found = meant(path) if isinstance(error, FileNotFoundError) else None
+    return _why_not(path, error) + (f"; did you mean {found}?" if found else "")
+
+
+def meant(path: Path, fits: Callable[[str], bool] = os.path.isfile) -> Path | None:
+    """What fits, and may be meant by a path that does not: of this name in a folder beneath or above, or of nearly this name beside it."""
+    folder, name = str(path.parent), path.name
+    if name in ("", ".."):
+        return None
+    names: list[str] = []
     with suppress(OSError):
-        names = os.listdir(path.parent)
-    near = get_close_matches(path.name, names, n=1)
-    return f"{path}: no such file" + (f"; did you mean {near[0]}?" if near else "")
+        names = os.listdir(folder)
+    around = folder if os.path.isdir(folder) else os.path.dirname(folder)
+    beneath = sorted(glob.glob(os.path.join(glob.escape(around), "*", glob.escape(name))))
+    above = [os.path.join(folder, "..", name), *(os.path.join(up, path) for up in ("..", "../.."))]
+    near = [os.path.join(folder, one) for one in get_close_matches(name, names, n=5, cutoff=0.7)]
+    return next((Path(one) for one in map(os.path.normpath, (*beneath, *above, *near)) if fits(one)), None)

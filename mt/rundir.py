@@ -31,13 +31,12 @@ import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from mt.config.dialect import text_of
 from mt.errors import DataError, RunError
-from mt.files import write_atomic
+from mt.files import meant, write_atomic
 
 PARTIAL = ".partial"
 """Ending of what is still being written, or removed; ignored, and cleared when the run goes on."""
@@ -174,20 +173,9 @@ class RunDir:
             return f"was exported for another program, and {lost.facts_file.name} is missing; export the run again"
         if path.suffix in (".yaml", ".yml") and path.is_file():
             return f"is a config; give the directory of its run, such as runs/{path.stem}"
-        near = self._near()
+        near = meant(self.path, lambda other: os.path.isfile(RunDir(other).config))
         cure = f"did you mean {near}?" if near else "give the directory that `mt train` wrote"
         return f"not a run (it has no {self.config.name}); {cure}" if path.is_dir() else f"no such folder; {cure}"
-
-    def _near(self) -> Path | None:
-        """The run that may be meant: of the same name among runs/, or of a name that is nearly the same."""
-        if self.path.name in ("", ".."):
-            return None
-        below = self.path.parent / "runs" / self.path.name
-        if RunDir(below).config.is_file():
-            return below
-        names = [one.parent.name for one in self.path.parent.glob(f"*/{self.config.name}")]
-        near = get_close_matches(self.path.name, names, n=1)
-        return self.path.parent / near[0] if near else None
 
     def find(self, which: str) -> Path:
         """The checkpoint called `best`, `last`, `average` or a number of updates. Raises RunError, listing what exists."""

@@ -22,7 +22,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mt.errors import DataError
-from mt.files import decode_lines, open_binary, read_lines, sha256, write_atomic
+from mt.files import decode_lines, meant, open_binary, read_lines, sha256, write_atomic
 from mt.unpack import CHUNK_BYTES
 
 PACKERS: dict[str, Callable[[bytes], bytes]] = {
@@ -200,12 +200,45 @@ def test_utf16_is_recognised(tmp_path: Path, encoding: str) -> None:
     assert "looks like UTF-16" in only_error(tmp_path / "x")
 
 
-def test_missing_file_folder_and_near_name(tmp_path: Path) -> None:
-    (tmp_path / "train.en.gz").touch()
-    assert only_error(tmp_path / "train.en") == ": no such file; did you mean train.en.gz?"
+def test_missing_file_and_folder(tmp_path: Path) -> None:
     assert only_error(tmp_path / "q") == ": no such file"
-    assert "there is no folder" in only_error(tmp_path / "no" / "x")
+    assert only_error(tmp_path / "no" / "x") == f": there is no folder {tmp_path / 'no'}"
     assert "is a folder" in only_error(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("within", "asked", "found"),
+    [
+        (".", "configs/quick.yml", "configs/quick.yaml"),
+        (".", "quick.yaml", "configs/quick.yaml"),
+        (".", "config/quick.yaml", "configs/quick.yaml"),
+        ("configs", "configs/quick.yaml", "quick.yaml"),
+        ("runs/one", "configs/quick.yaml", "../../configs/quick.yaml"),
+        ("runs", "readme", "../readme"),
+        (".", "configs/readme", "readme"),
+        ("runs", "[a]*", None),
+        (".", "one", None),
+        (".", "..", None),
+    ],
+)
+def test_a_missing_file_may_be_one_near_by(
+    within: str, asked: str, found: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "runs" / "one").mkdir(parents=True)
+    (tmp_path / "configs").mkdir()
+    for name in ("configs/quick.yaml", "readme"):
+        (tmp_path / name).touch()
+    monkeypatch.chdir(tmp_path / within)
+    assert meant(Path(asked)) == (Path(found) if found else None)
+    if found:
+        with pytest.raises(DataError, match=rf"^{asked}: .*; did you mean {found}\?$"):
+            open_binary(asked)
+
+
+def test_what_cannot_be_written_names_no_other_file(tmp_path: Path) -> None:
+    (tmp_path / "dear").touch()
+    with pytest.raises(DataError, match=f"^{tmp_path}/no/dear: there is no folder {tmp_path}/no$"), write_atomic(tmp_path / "no" / "dear"):
+        pass
 
 
 def test_file_that_may_not_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -89,6 +89,15 @@ def test_what_is_taken_for_a_run_is_named(run: RunDir, tmp_path: Path) -> None:
         RunDir(config).find("best")
 
 
+@pytest.mark.parametrize(("within", "asked", "found"), [("..", "{}", "{parent}/{}"), (".", "runs/{}", "{}"), ("{}", "{}", "../{}")])
+def test_a_run_that_is_near_by_is_named(run: RunDir, within: str, asked: str, found: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = {"parent": run.path.parent.name}
+    asked, found, within = (text.format(run.path.name, **names) for text in (asked, found, within))
+    monkeypatch.chdir(run.path.parent / within)
+    with pytest.raises(RunError, match=f"^{asked}: no such folder; did you mean {found}\\?$"):
+        RunDir(asked).require()
+
+
 def test_find_before_the_first_checkpoint_and_in_what_is_no_run(run: RunDir, tmp_path: Path) -> None:
     with pytest.raises(RunError, match="no checkpoint 'best'; there are none yet; let `mt train` reach"):
         run.find("best")

@@ -177,7 +177,7 @@ def _fill_closed_streams() -> None:
 
 
 def _speak_utf8() -> None:
-    """Make stdout and stderr UTF-8 with bare newlines, whatever the locale and the system are."""
+    """Make stdout and stderr UTF-8 with bare newlines, whatever the locale and the system are, in the order in which they are written."""
     for stream, errors in (sys.stdout, "surrogateescape"), (sys.stderr, "backslashreplace"):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(encoding="utf-8", errors=errors, newline="\n")
+            stream.reconfigure(encoding="utf-8", errors=errors, newline="\n", line_buffering=True)

@@ -74,8 +74,8 @@ def init(
     proposal = propose(seen, device=on, minutes=minutes, pace=pace)
     with write_atomic(file) as out:
         out.write(text(proposal, file.parent))
-    print(f"next: mt train --config {shlex.quote(str(file))}")
     print(f"{file}: written, preset {proposal.preset.name}; training will take about {duration(proposal.seconds)}")
+    print(f"next: mt train --config {shlex.quote(str(file))}")
     print(f"then: mt translate --model {shlex.quote(f'runs/{file.stem}')} --input FILE")
 
 

@@ -31,6 +31,9 @@ def quickstart(
     """
     from mt.files import write_folder
 
+    next_step = f"mt train --config {shlex.quote(str(folder / CONFIG))}"
+    if (folder / CONFIG).is_file():
+        raise MTError(f"{folder}: is there already, with its {CONFIG}; go on with {next_step}, or give another folder: mt quickstart DIR")
     if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
         raise MTError(f"{folder}: {'is there already' if folder.is_dir() else 'is a file'}; give another folder: mt quickstart DIR")
     config, corpus = source()
@@ -43,7 +46,7 @@ def quickstart(
     except OSError as error:
         raise MTError(f"{folder}: cannot be written ({os.strerror(error.errno or 0).lower()}); give another folder") from None
     print(f"{folder}: written, a corpus and {CONFIG}")
-    print(f"next: mt train --config {shlex.quote(str(folder / CONFIG))}")
+    print(f"next: {next_step}")
     print(f"then: mt translate --model runs/{Path(CONFIG).stem}")
 
 

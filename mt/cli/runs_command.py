@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 import sys
 from pathlib import Path
@@ -33,8 +34,7 @@ def runs(
     from mt.report.runs import as_objects, listed, survey
 
     if not folder.is_dir():
-        what = "is a file" if folder.exists() else "there is no such folder"
-        raise MTError(f"{folder}: {what}; give one that holds run directories")
+        raise MTError(f"{folder}: {'is a file' if folder.exists() else 'there is no such folder'}; {_instead(folder)}")
     found, others = survey(folder)
     if as_json:
         print(json.dumps({"runs": as_objects(found), "others": others}, ensure_ascii=False, indent=2))
@@ -44,4 +44,16 @@ def runs(
     for name, why in others.items():
         print(f"{name}: {why}", file=sys.stderr)
     if not found:
-        raise MTError(f"{folder}: holds no run; give a folder of run directories")
+        raise MTError(f"{folder}: holds no run; {_instead(folder)}")
+
+
+def _instead(folder: Path) -> str:
+    """What to write where no runs are: the folder near by that holds some, be it the current one or the one that a run lies in."""
+    from mt.files import meant
+    from mt.report.runs import holds_runs
+
+    around = (folder / "runs", Path("runs"), Path(), Path(".."), Path("../.."))
+    found = next((one for one in around if holds_runs(one)), None) or meant(folder, holds_runs)
+    if found:
+        return f"write mt runs {shlex.quote(str(found))} for those that are near by"
+    return "name the folder that holds run directories: mt runs DIR (without DIR that is runs)"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -64,6 +65,14 @@ class Command(TyperCommand):
                 raise MTError(f"{error.param.opts[0]}: {error.message.removeprefix('Value error, ').rstrip('.')}") from None
             raise
 
+    def invoke(self, ctx: Any) -> Any:
+        """As any command does; a complaint about a path at which nothing is begins with the option that names it."""
+        try:
+            return super().invoke(ctx)
+        except MTError as error:
+            error.args = (_with_option(str(error), self.params, ctx.params),)
+            raise
+
 
 class Group(TyperGroup):
     """A group of commands that knows where those are that it has not."""
@@ -92,6 +101,17 @@ class Group(TyperGroup):
             if cure := _export(ctx, args) or (cure and f"write {cure}"):
                 raise UsageError(f"{error.format_message().rstrip('.')}; {cure}", ctx) from None
             raise
+
+
+def _with_option(problem: str, parameters: Sequence[Any], given: dict[str, Any]) -> str:
+    """A complaint, after the option whose value it begins with, where that is a path and nothing is there."""
+    for parameter in parameters:
+        values = given.get(parameter.name)
+        for value in values if isinstance(values, list | tuple) else [values]:
+            missing = isinstance(value, Path) and not os.path.lexists(value)
+            if missing and parameter.param_type_name == "option" and problem.startswith(f"{value}: "):
+                return f"{parameter.opts[0]} {problem}"
+    return problem
 
 
 def meant(args: Sequence[str], options: set[str]) -> str | None:

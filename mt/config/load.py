@@ -20,6 +20,7 @@ from mt.config.schema import Config, HubDataset
 from mt.config.stage import Stage, Trail
 from mt.config.tree import MAX_BYTES, Place, Tree, one_line, parse
 from mt.errors import ConfigError
+from mt.files import meant
 
 
 class Loaded(NamedTuple):
@@ -69,7 +70,9 @@ def _read(path: Path) -> Tree:
         with path.open("rb") as file:
             raw = file.read(MAX_BYTES + 1)
     except FileNotFoundError:
-        raise ConfigError(f"{path}: there is no such file; check the path of the config") from None
+        found = meant(path)
+        cure = f"did you mean {found}?" if found else "check the path of the config"
+        raise ConfigError(f"{path}: there is no such file; {cure}") from None
     except IsADirectoryError:
         raise ConfigError(f"{path}: is a directory; name the config file in it") from None
     except OSError as err:

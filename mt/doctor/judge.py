@@ -143,17 +143,17 @@ def leaked(facts: CorpusFacts, held_out: HeldOut, leaks: Leaks, *, kind: str, wh
     facts.counts[kind] = len(closest)
     if not closest:
         return Leaked(None, numbers)
-    exact, near = ([counts[level][side] for side in _HOW] for level in ("exact", "near"))
-    parts = ", ".join(f"{count} {how}" for count, how in zip(exact, _HOW.values(), strict=True))
-    nearly = ", ".join(map(str, near))
     met = sentence(len(closest), facts.pairs, "pair", f"are met in {where}")
-    what = f"{met}; exactly the same: {parts}; nearly the same or exactly: {nearly}"
+    what = f"{met}; the same or nearly: {_by_side(counts['near'])}; word for word: {_by_side(counts['exact'])}"
     severity = BOUNDS[kind].severity(leaks.same(facts.name) / facts.pairs) or Severity.NOTE
     finding = Finding(kind, severity, facts.name, None, len(closest), len(closest) / facts.pairs, what, WORDS[kind].cure, examples)
     return Leaked(finding, numbers)
 
 
-_HOW = {"source": "by source", "target": "by target", "both": "by both in one pair"}
+def _by_side(counts: dict[str, int]) -> str:
+    """Of how many held-out pairs what was met."""
+    found = f"the source of {counts['source']}, the target of {counts['target']}, both in one pair of {counts['both']}"
+    return found if any(counts.values()) else "none"
 
 
 def _met(held_out: HeldOut, leaks: Leaks, item: int) -> dict[str, str]:

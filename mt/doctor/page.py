@@ -7,7 +7,7 @@ from typing import Any
 
 from mt.doctor.findings import CorpusFacts, Diagnosis, Finding, percent
 from mt.doctor.leakage import LEVELS, SIDES
-from mt.doctor.summary import COLUMNS, HEADINGS, verdict
+from mt.doctor.summary import COLUMNS, HEADINGS, leaking, verdict
 from mt.page.blocks import Tile, folded, meter, pair, section, table, tiles
 from mt.page.document import document
 from mt.page.elements import Html, joined, tag
@@ -79,4 +79,4 @@ def _corpora(corpora: Sequence[CorpusFacts]) -> Html:
         [facts.name, facts.role, str(facts.pairs), *(str(facts.counts[kind]) for kind in COLUMNS), "{} / {}".format(*facts.characters)]
         for facts in corpora
     ]
-    return section("Corpora", table(head, rows, text=(0, 1)))
+    return section("Corpora", table(head, rows, text=(0, 1)), about=leaking(corpora))

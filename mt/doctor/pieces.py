@@ -14,7 +14,6 @@ from mt.config.load import load
 from mt.config.schema import TokenizerConfig
 from mt.doctor.findings import Spots
 from mt.doctor.looks import Sample
-from mt.errors import RunError
 from mt.rundir import RunDir
 from mt.tokenizer.fit import fit
 from mt.tokenizer.spm import SPACE, Tokenizer, Tokenizers
@@ -27,8 +26,7 @@ ROWS = 5000  # pairs encoded at once
 def of_run(path: Path) -> Tokenizers:
     """The tokenizers of a run. Raises MTError if there is none."""
     run = RunDir(path)
-    if not run.config.is_file():
-        raise RunError(f"{path}: not a run (it has no {run.config.name}); give the directory that `mt train` wrote")
+    run.require()
     src, tgt = run.tokenizer_files(joint=load(run.config).config.tokenizer.joint)
     source = Tokenizer.load(src)
     return Tokenizers(source, source if src == tgt else Tokenizer.load(tgt))

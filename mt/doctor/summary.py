@@ -29,6 +29,8 @@ def lines(diagnosis: Diagnosis) -> Iterator[str]:
             yield from (f"  {line(finding)}" for finding in found)
             yield ""
     yield from table(diagnosis.corpora)
+    if legend := leaking(diagnosis.corpora):
+        yield legend
     yield ""
     yield verdict(diagnosis)
 
@@ -50,6 +52,17 @@ def table(corpora: Sequence[CorpusFacts]) -> Iterator[str]:
     for row in rows:
         cells = [cell.ljust(width) if place < 2 else cell.rjust(width) for place, (cell, width) in enumerate(zip(row, widths, strict=True))]
         yield "  ".join(cells)
+
+
+def leaking(corpora: Sequence[CorpusFacts]) -> str:
+    """What the column of this name counts; nothing where no held-out pair is met."""
+    met = [
+        f"{number(facts.counts['leakage'], 'pair')} of {facts.name}"
+        for facts in corpora
+        if facts.role != "train" and facts.counts["leakage"]
+    ]
+    train = sum(facts.counts["leakage"] for facts in corpora if facts.role == "train")
+    return f"leaking: {', '.join(met)} and {number(train, 'training pair')} have a side in common, the same or nearly" if met else ""
 
 
 def verdict(diagnosis: Diagnosis) -> str:

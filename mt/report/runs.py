@@ -56,6 +56,11 @@ def survey(folder: Path) -> tuple[list[Run], dict[str, str]]:
     return found, others
 
 
+def holds_runs(folder: str | Path) -> bool:
+    """Whether a folder has runs directly in it."""
+    return any(Path(folder).glob(f"*/{RunDir(folder).journal.name}"))
+
+
 def _run(path: Path) -> Run:
     run = RunDir(path)
     if not run.config.is_file():

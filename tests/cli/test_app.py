@@ -32,6 +32,9 @@ WITHOUT = "import sys, runpy; sys.modules['{module}'] = None; runpy.run_module('
 """The program, where a module is not to be had."""
 
 ROOT = Path(__file__).parents[2]
+PRINTING = pytest.mark.parametrize(
+    "body", ["print('x', end='')", "print('x\\n' * 100_000)"], ids=["found at the last flush", "found while printing"]
+)
 
 
 def run(body: str, *, encoding: str = "utf-8", **environment: str) -> subprocess.CompletedProcess[str]:
@@ -116,13 +119,12 @@ def test_wrong_usage_is_2_with_a_hint(words: list[str]) -> None:
     assert words[-1] in done.stderr
 
 
-@pytest.mark.parametrize("lines", [1, 100_000], ids=["found at the last flush", "found while printing"])
-def test_a_reader_that_has_gone_is_no_fault(lines: int) -> None:
+@PRINTING
+def test_a_reader_that_has_gone_is_no_fault(body: str) -> None:
     reading, writing = os.pipe()
     os.close(reading)
-    code = PROGRAM.format(body=f"print('x\\n' * {lines})")
     with os.fdopen(writing, "wb") as gone:
-        done = subprocess.run([sys.executable, "-c", code], stdout=gone, stderr=subprocess.PIPE, encoding="utf-8")
+        done = subprocess.run([sys.executable, "-c", PROGRAM.format(body=body)], stdout=gone, stderr=subprocess.PIPE, encoding="utf-8")
     assert (done.returncode, done.stderr) == (1, "")
 
 
@@ -134,6 +136,12 @@ def test_a_reader_that_has_gone_is_no_fault(lines: int) -> None:
 def test_output_is_utf8_in_any_locale(locale: dict[str, str]) -> None:
     done = run("print('K\\u00e4se \\u6f22'); print('stra\\u00dfe', file=sys.stderr)", **locale)
     assert (done.returncode, done.stdout, done.stderr) == (0, "Käse 漢\n", "straße\n")
+
+
+def test_streams_that_are_one_keep_their_order() -> None:
+    code = PROGRAM.format(body="print('a'); print('b', file=sys.stderr); print('c')")
+    done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8")
+    assert done.stdout.split() == ["a", "b", "c"]
 
 
 def test_a_file_name_that_is_not_utf8_comes_out_as_it_is() -> None:
@@ -194,11 +202,10 @@ def test_other_errors_of_the_system_stay_faults() -> None:
     assert (done.returncode, done.stderr.splitlines()[-1]) == (1, "OSError: [Errno 5] x")
 
 
-@pytest.mark.parametrize("lines", [1, 100_000], ids=["found at the last flush", "found while printing"])
-def test_a_stdout_that_takes_nothing_is_one_line(lines: int) -> None:
-    code = PROGRAM.format(body=f"print('x\\n' * {lines})")
+@PRINTING
+def test_a_stdout_that_takes_nothing_is_one_line(body: str) -> None:
     with open("/dev/null", "rb") as null:
-        done = subprocess.run([sys.executable, "-c", code], stdout=null, stderr=subprocess.PIPE, encoding="utf-8")
+        done = subprocess.run([sys.executable, "-c", PROGRAM.format(body=body)], stdout=null, stderr=subprocess.PIPE, encoding="utf-8")
     said = "<stdout>: is not open for writing; give --output FILE, or redirect it with > FILE\n"
     assert (done.returncode, done.stderr) == (2, said)
 
@@ -227,9 +234,8 @@ def test_a_lost_current_folder_is_one_line(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (2, "", "the current folder is no longer there: cd to one that is\n")
 
 
-@pytest.mark.parametrize("lines", [1, 100_000], ids=["found at the last flush", "found while printing"])
-def test_a_full_stdout_is_one_line(lines: int) -> None:
-    code = PROGRAM.format(body=f"print('x\\n' * {lines})")
+@PRINTING
+def test_a_full_stdout_is_one_line(body: str) -> None:
     with open("/dev/full", "wb") as full:
-        done = subprocess.run([sys.executable, "-c", code], stdout=full, stderr=subprocess.PIPE, encoding="utf-8")
+        done = subprocess.run([sys.executable, "-c", PROGRAM.format(body=body)], stdout=full, stderr=subprocess.PIPE, encoding="utf-8")
     assert (done.returncode, done.stderr) == (2, "cannot write: no space left on device\n")

@@ -159,7 +159,7 @@ def test_a_sample_of_ones_own(exported: Exported, tmp_path: Path) -> None:
     for words, says in (
         (("--proof-ref", ref), "--proof-ref goes with --proof-src FILE: add it"),
         (("--no-proof", "--tolerance", "1"), "--tolerance and --no-proof: give one of the two"),
-        (("--proof-src", tmp_path / "none"), f"{tmp_path / 'none'}: no such file"),
+        (("--proof-src", tmp_path / "none"), f"--proof-src {tmp_path / 'none'}: no such file"),
     ):
         done = mt("export", "ct2", exported.run.path, tmp_path / "other", *words)
         assert done.code == 2

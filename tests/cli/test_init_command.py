@@ -41,8 +41,8 @@ def written(folder: Path) -> Ended:
 
 def test_it_says_what_to_run_next(folder: Path, written: Ended) -> None:
     assert written.code == 0
-    assert written.lines[0] == "next: mt train --config en-de.yaml"
-    assert "preset tiny" in written.lines[1]
+    assert written.lines[0].startswith("en-de.yaml: written, preset tiny")
+    assert written.lines[1] == "next: mt train --config en-de.yaml"
     assert written.lines[2] == "then: mt translate --model runs/en-de --input FILE"
     assert f"{COUNT} pairs; source: Latin letters" in written.err[0]
     assert (folder / "en-de.yaml").read_text("utf-8").startswith("# mt train --config en-de.yaml\n")
@@ -101,7 +101,7 @@ def test_a_corpus_in_one_file_and_a_dev_set(folder: Path, tmp_path: Path) -> Non
     ("words", "problem"),
     [
         (("--src", "train.en"), "one side is missing: add --tgt FILE"),
-        (("--src", "no.en", "--tgt", "train.de"), "no.en: no such file"),
+        (("--src", "no.en", "--tgt", "train.de"), "--src no.en: no such file"),
         (("--src", "empty.en", "--tgt", "empty.de"), "empty.en: is empty, there are no pairs in it"),
         (("--src", "short.en", "--tgt", "train.de"), f"short.en has 1 line, train.de has {COUNT}: line n of one must translate line n"),
         (("--pairs", "train.en"), "--pairs train.en: its name tells no format"),

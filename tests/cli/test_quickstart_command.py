@@ -51,6 +51,16 @@ def test_nothing_is_written_over(what: str, told: str, tmp_path: Path, capsys: p
     assert tree(tmp_path) == before
 
 
+def test_a_second_time_it_says_how_to_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(tmp_path)
+    mt("quickstart", capsys=capsys)
+    before = tree(tmp_path)
+    done = mt("quickstart", capsys=capsys)
+    assert (done.code, len(done.lines)) == (2, 1)
+    assert "is there already, with its quickstart.yaml; go on with mt train --config quickstart/quickstart.yaml, or" in done.lines[0]
+    assert tree(tmp_path) == before
+
+
 def test_a_place_that_cannot_be_written_to(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "file").write_text("x", encoding="utf-8")
     done = mt("quickstart", tmp_path / "file" / "new", capsys=capsys)

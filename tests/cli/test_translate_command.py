@@ -183,7 +183,7 @@ def test_files_that_cannot_be_are_refused_before_the_model_is_loaded(
 
 def test_a_misspelt_input_gets_the_nearest_name(run: RunDir, source: Path) -> None:
     done = mt("translate", "--model", run.path, "--input", source.with_name("in.scr"))
-    assert done.err == [f"{source.with_name('in.scr')}: no such file; did you mean in.src?"]
+    assert done.err == [f"--input {source.with_name('in.scr')}: no such file; did you mean {source}?"]
 
 
 @pytest.mark.parametrize("before", [None, b"an older translation\n"])
@@ -240,8 +240,8 @@ def test_a_directory_that_is_no_run(run: RunDir, tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "missing", run.checkpoints):
         done = mt("translate", "--model", path, stdin=TEXT)
         assert (done.code, done.out) == (2, b"")
-        what = "not a run (it has no config.yaml)" if path.is_dir() else "no such folder"
-        assert done.err == [f"{path}: {what}; give the directory that `mt train` wrote"]
+        about = f"{path}: not a run (it has no config.yaml)" if path.is_dir() else f"--model {path}: no such folder"
+        assert done.err == [f"{about}; give the directory that `mt train` wrote"]
     meant = mt("translate", "--model", run.path.with_name(f"{run.path.name}x"), stdin=TEXT)
     assert meant.err[0].endswith(f"no such folder; did you mean {run.path}?")
     without = mt("translate", run.path, "in.en", stdin=TEXT)

@@ -74,3 +74,25 @@ def test_a_value_that_an_option_does_not_take_is_told_in_one_line(words: str, st
     assert done.code == 2
     assert len(done.lines) == 1
     assert done.lines[0].startswith(start)
+
+
+@pytest.mark.parametrize(
+    ("words", "start"),
+    [
+        ("train --config none.yaml", "--config none.yaml: there is no such file"),
+        ("translate --model none", "--model none: no such folder"),
+        ("translate --model . --input none.en", "--input none.en: no such file"),
+        ("eval --hyp here.de --ref here.de --ref none.de", "--ref none.de: no such file"),
+        ("data check --src here.de --tgt none.de", "--tgt none.de: no such file"),
+        ("export ct2 none out", "none: no such folder"),
+        ("translate --model here.de --input here.de", "here.de: "),
+    ],
+)
+def test_a_path_at_which_nothing_is_is_named_with_its_option(
+    words: str, start: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "here.de").write_text("x\n", encoding="utf-8")
+    done = mt(*words.split(), capsys=capsys)
+    assert done.code == 2
+    assert done.lines[-1].startswith(start)

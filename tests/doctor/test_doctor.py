@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from mt.doctor import summary
 from mt.doctor.findings import Diagnosis
 from mt.doctor.kinds import BOUNDS, WORDS, Severity
 from mt.errors import DataError
@@ -297,7 +298,7 @@ def test_what_a_filter_drops_is_a_note_and_what_none_drops_names_the_setting(tmp
 def test_leakage_is_counted_by_level_and_side(tmp_path: Path) -> None:
     test = pairs(400, seed=9)
     src, tgt = test[0]
-    train = write(tmp_path, "train", [*GOOD, (src, tgt), (test[1][0].upper(), "Etwas anderes."), ("Something else.", test[2][1])])
+    train = write(tmp_path, "train", [*GOOD, (src, tgt), (test[1][0].upper(), "Etwas anderes."), *[("Something else.", test[2][1])] * 2])
     found = diagnosis(config(tmp_path, train=train, test=f"{{news: {write(tmp_path, 'news', test)}}}"))
     numbers = found.leakage["news"]
     assert numbers["exact"] == {"source": 1, "target": 2, "both": 1}
@@ -305,10 +306,12 @@ def test_leakage_is_counted_by_level_and_side(tmp_path: Path) -> None:
     assert (numbers["pairs"], numbers["met"]) == (400, 3)
     (finding,) = of_kind(found, "leakage")
     assert (finding.corpus, finding.count, finding.severity) == ("news", 3, Severity.WARNING)
-    assert "exactly the same: 1 by source, 2 by target, 1 by both in one pair; nearly the same or exactly: 2, 2, 1" in finding.what
+    near, exact = "the source of 2, the target of 2, both in one pair of 1", "the source of 1, the target of 2, both in one pair of 1"
+    assert finding.what.endswith(f"; the same or nearly: {near}; word for word: {exact}")
     first = finding.examples[0]
     assert (first["origin"], first["train_origin"], first["train_src"]) == ("news.en:1", "train.en:201", src)
-    assert {facts.name: facts.counts["leakage"] for facts in found.corpora} == {"train.en": 3, "news": 3}
+    assert {facts.name: facts.counts["leakage"] for facts in found.corpora} == {"train.en": 4, "news": 3}
+    assert "leaking: 3 pairs of news and 4 training pairs have a side in common, the same or nearly" in summary.lines(found)
 
 
 def test_more_than_a_hundredth_is_an_error_and_the_others_are_clean(tmp_path: Path) -> None:
@@ -339,6 +342,7 @@ def test_held_out_sets_that_share_pairs(tmp_path: Path) -> None:
         ("news", Severity.NOTE),
     }
     assert of_kind(found, "leakage") == []
+    assert not any("leaking:" in line for line in summary.lines(found))
 
 
 def test_one_source_in_two_languages_is_no_overlap(tmp_path: Path) -> None:

@@ -56,11 +56,39 @@ def test_as_json(folder: Path) -> None:
     assert set(told["others"]) == {"broken", "notes"}
 
 
-def test_a_run_by_itself_and_a_folder_of_none(folder: Path) -> None:
+def test_a_run_by_itself_and_a_folder_of_none(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder / "notes")
     assert mt("runs", folder / "one").lines[1].split()[:2] == ["one", "finished"]
     assert mt("runs", folder / "notes").code == 2
-    assert mt("runs", folder / "nowhere").err == [f"{folder / 'nowhere'}: there is no such folder; give one that holds run directories"]
-    assert mt("runs", folder / "file").err == [f"{folder / 'file'}: is a file; give one that holds run directories"]
+    assert mt("runs", folder / "file").err[0].startswith(f"{folder / 'file'}: is a file; ")
+    lonely = tmp_path / "a" / "b" / "c"
+    lonely.mkdir(parents=True)
+    monkeypatch.chdir(lonely)
+    cure = "name the folder that holds run directories: mt runs DIR (without DIR that is runs)"
+    assert mt("runs").err == [f"runs: there is no such folder; {cure}"]
+    assert mt("runs", ".").err == [f".: holds no run; {cure}"]
+
+
+@pytest.mark.parametrize(
+    ("within", "words", "found"),
+    [
+        ("runs", (), "."),
+        ("runs/one", (), ".."),
+        ("runs/one/reports", (), "../.."),
+        (".", (".",), "runs"),
+        (".", ("experiments",), "runs"),
+        ("runs/notes", ("runs",), ".."),
+        ("texts", (), "../runs"),
+    ],
+)
+def test_runs_that_are_near_by(
+    folder: Path, within: str, words: tuple[str, ...], found: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "texts").mkdir()
+    monkeypatch.chdir(tmp_path / within)
+    done = mt("runs", *words)
+    assert (done.code, done.err[-1].partition("; ")[2]) == (2, f"write mt runs {found} for those that are near by")
+    assert Path(found).resolve() == folder.resolve()
 
 
 def test_no_torch_is_needed() -> None:
