@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, distribution, requires
-from pathlib import Path
 from urllib.parse import urlparse
 from urllib.request import url2pathname
 
@@ -37,5 +37,5 @@ def install(extra: str, *, tested: bool = True) -> str:
 def _constraints() -> str | None:
     """The file with the versions that were tested, where mt was installed from a folder that is still there."""
     origin = json.loads(distribution(PROJECT).read_text("direct_url.json") or "{}").get("url", "")
-    file = Path(url2pathname(urlparse(origin).path)) / CONSTRAINTS
-    return str(file) if origin and file.is_file() else None
+    file = os.path.join(url2pathname(urlparse(origin).path), CONSTRAINTS)
+    return file if origin and os.path.isfile(file) else None

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import tomllib
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -45,6 +47,19 @@ def test_versions_are_those_of_the_folder_it_was_installed_from(
     words = shlex.split(extras.install("languages"))
     expected = ["-c", str(folder / "constraints.txt")] if there and known else []
     assert words == ["pip", "install", *expected, *EXTRAS["languages"]]
+
+
+def test_a_folder_of_somebody_else_has_no_versions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    status = os.stat
+
+    def refused(path: Any, **how: Any) -> os.stat_result:
+        if os.fspath(path) == str(tmp_path / "constraints.txt"):
+            raise PermissionError(13, "Permission denied")
+        return status(path, **how)
+
+    monkeypatch.setattr(extras, "distribution", lambda _: Installed(tmp_path.as_uri()))
+    monkeypatch.setattr(os, "stat", refused)
+    assert shlex.split(extras.install("languages")) == ["pip", "install", *EXTRAS["languages"]]
 
 
 def test_what_was_never_installed_is_a_checkout(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import shutil
 import sys
@@ -52,8 +53,11 @@ def _instead(folder: Path) -> str:
     from mt.files import meant
     from mt.report.runs import holds_runs
 
+    def fits(other: str | Path) -> bool:
+        return holds_runs(other) and os.path.realpath(other) != os.path.realpath(folder)  # which may hold damaged ones
+
     around = (folder / "runs", Path("runs"), Path(), Path(".."), Path("../.."))
-    found = next((one for one in around if holds_runs(one)), None) or meant(folder, holds_runs)
+    found = next((one for one in around if fits(one)), None) or meant(folder, fits)
     if found:
         return f"write mt runs {shlex.quote(str(found))} for those that are near by"
     return "name the folder that holds run directories: mt runs DIR (without DIR that is runs)"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import glob
 import json
 import math
+import os
 import textwrap
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -57,8 +59,8 @@ def survey(folder: Path) -> tuple[list[Run], dict[str, str]]:
 
 
 def holds_runs(folder: str | Path) -> bool:
-    """Whether a folder has runs directly in it."""
-    return any(Path(folder).glob(f"*/{RunDir(folder).journal.name}"))
+    """Whether a folder has runs directly in it, as far as it can be read."""
+    return any(glob.iglob(os.path.join(glob.escape(str(folder)), "*", RunDir(folder).journal.name)))
 
 
 def _run(path: Path) -> Run:

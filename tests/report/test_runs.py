@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from mt.report.runs import holds_runs
 from tests.report.made import ended, run_of, update, validated
 from tests.translating import mt
+
+CURE = "name the folder that holds run directories: mt runs DIR (without DIR that is runs)"
 
 
 @pytest.fixture
@@ -64,9 +71,37 @@ def test_a_run_by_itself_and_a_folder_of_none(folder: Path, tmp_path: Path, monk
     lonely = tmp_path / "a" / "b" / "c"
     lonely.mkdir(parents=True)
     monkeypatch.chdir(lonely)
-    cure = "name the folder that holds run directories: mt runs DIR (without DIR that is runs)"
-    assert mt("runs").err == [f"runs: there is no such folder; {cure}"]
-    assert mt("runs", ".").err == [f".: holds no run; {cure}"]
+    assert mt("runs").err == [f"runs: there is no such folder; {CURE}"]
+    assert mt("runs", ".").err == [f".: holds no run; {CURE}"]
+
+
+@pytest.mark.parametrize(("within", "words"), [(".", ()), ("runs", (".",)), ("runs", ("../runs",))])
+def test_a_folder_of_damaged_runs_is_not_named_instead_of_itself(
+    within: str, words: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lonely = tmp_path / "a" / "b"
+    run_of(lonely / "runs" / "broken", []).config.write_text("data: [")
+    monkeypatch.chdir(lonely / within)
+    done = mt("runs", *words)
+    assert (done.code, done.err[-1].partition("; ")[2]) == (2, CURE)
+
+
+def test_a_folder_that_cannot_be_read_holds_no_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such as one of a machine that does not answer."""
+
+    def dead(status: Callable[..., os.stat_result]) -> Callable[..., os.stat_result]:
+        def of(path: Any, *more: Any, **how: Any) -> os.stat_result:
+            if str(tmp_path / "far") in str(path):
+                raise OSError(errno.ENOTCONN, "Transport endpoint is not connected")
+            return status(path, *more, **how)
+
+        return of
+
+    run_of(tmp_path / "far", [])
+    assert holds_runs(tmp_path)
+    for name in ("stat", "lstat"):
+        monkeypatch.setattr(os, name, dead(getattr(os, name)))
+    assert not holds_runs(tmp_path)
 
 
 @pytest.mark.parametrize(
