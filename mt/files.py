@@ -38,6 +38,9 @@ BOM = b"\xef\xbb\xbf"
 UTF16_BOMS = b"\xff\xfe", b"\xfe\xff"
 UTF16 = re.compile(rb"(?:[^\0]\0){4}|(?:\0[^\0]){4}")  # without byte order mark: four characters that one byte would do for
 
+MOST_NAMES = 10_000
+"""Of a folder that are compared with one that is not in it: of a million it would take most of a minute."""
+
 NO_ROOM = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS))
 """Codes of an OSError that says that nothing (more) can be written there."""
 AS_UTF8 = "the file looks like UTF-16, save it as UTF-8"
@@ -301,7 +304,7 @@ def meant(path: Path, fits: Callable[[str], bool] = os.path.isfile) -> Path | No
         return None
     names: list[str] = []
     with suppress(OSError):
-        names = os.listdir(folder)
+        names = os.listdir(folder)[:MOST_NAMES]
     around = folder if os.path.isdir(folder) else os.path.dirname(folder)
     beneath = sorted(glob.glob(os.path.join(glob.escape(around), "*", glob.escape(name))))
     above = [os.path.join(folder, "..", name), *(os.path.join(up, path) for up in ("..", "../.."))]

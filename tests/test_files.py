@@ -235,6 +235,13 @@ def test_a_missing_file_may_be_one_near_by(
             open_binary(asked)
 
 
+def test_of_a_huge_folder_not_all_names_are_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "train.en").touch()
+    assert meant(tmp_path / "train.e") == tmp_path / "train.en"
+    monkeypatch.setattr("mt.files.MOST_NAMES", 0)
+    assert meant(tmp_path / "train.e") is None
+
+
 def test_what_cannot_be_written_names_no_other_file(tmp_path: Path) -> None:
     (tmp_path / "dear").touch()
     with pytest.raises(DataError, match=f"^{tmp_path}/no/dear: there is no folder {tmp_path}/no$"), write_atomic(tmp_path / "no" / "dear"):
