@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from threading import Thread
@@ -11,6 +12,8 @@ from types import FrameType
 
 NOTICE = b"\nstopping: finishing the update or validation at hand, then saving; Ctrl-C again stops without saving\n"
 """An update of a large model may take a minute, in which nothing else is said."""
+BLINK = 0.1
+"""Seconds within which the same signal again is no second one: `timeout` sends it to its child, and once more to the group of it."""
 
 
 class Stop:
@@ -33,13 +36,24 @@ def stop_on(*signals: int, launched: bool = False) -> Iterator[Stop]:
     """
     stop = Stop()
     before = {number: signal.getsignal(number) for number in signals}
+    first, until = 0, 0.0
 
     def ask(number: int, _frame: FrameType | None) -> None:
-        stop.signal = number
+        nonlocal first, until
+        if number == first and time.monotonic() < until:
+            return
+        if not first:
+            stop.signal = first = number
+            until = time.monotonic() + BLINK
+            if launched:
+                for other in before:
+                    signal.signal(other, signal.SIG_IGN)
+            if len(came) < 2:
+                return
+            number = came[-1]  # within one backward pass, and Python tells of one
         for other, handler in before.items():
-            signal.signal(other, signal.SIG_IGN if launched else handler)
-        if len(came) > 1:  # within one backward pass, and Python tells of one
-            signal.raise_signal(came[-1])
+            signal.signal(other, handler)
+        signal.raise_signal(number)
 
     with nullcontext(()) if launched else answered(signals) as came:
         for number in signals:
@@ -75,9 +89,12 @@ def answered(signals: Collection[int]) -> Iterator[Sequence[int]]:
 
 def answer(heard: int, signals: Collection[int], came: list[int]) -> None:
     """Note each of these signals that a pipe tells of, a byte each, and answer the first; 0 is the end."""
+    until = 0.0
     while number := os.read(heard, 1)[0]:
-        if number in signals:
-            came.append(number)
-        if came == [number]:
+        if number not in signals or (came[-1:] == [number] and time.monotonic() < until):
+            continue
+        came.append(number)
+        until = time.monotonic() + BLINK
+        if len(came) == 1:
             with suppress(OSError):
                 os.write(2, NOTICE)
