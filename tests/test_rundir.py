@@ -19,7 +19,7 @@ from mt.rundir import PARTIAL, RunDir
 
 @pytest.fixture
 def run(tmp_path: Path) -> RunDir:
-    run = RunDir(tmp_path / "run")
+    run = RunDir(tmp_path / "home" / "runs" / "run")
     run.checkpoints.mkdir(parents=True)
     run.config.write_text("data: …\n", encoding="utf-8")
     return run

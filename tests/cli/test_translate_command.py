@@ -169,15 +169,23 @@ def test_a_terminal_is_answered_line_by_line(run: RunDir, translator: Translator
     assert done.err[0] == "reading from the terminal, a sentence a line; Ctrl-D ends"
 
 
-@pytest.mark.parametrize("words", [["--output", "missing/out"], ["--output", "."], ["--input", "in.srd"], ["--input", "."]])
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--output", "missing/out"], "--output missing/out: there is no folder missing"),
+        (["--output", "."], ".: "),
+        (["--input", "in.srd"], "--input in.srd: no such file; did you mean in.src?"),
+        (["--input", "."], ".: "),
+    ],
+)
 def test_files_that_cannot_be_are_refused_before_the_model_is_loaded(
-    run: RunDir, source: Path, words: list[str], monkeypatch: pytest.MonkeyPatch
+    run: RunDir, source: Path, words: list[str], said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(source.parent)
     monkeypatch.setattr(Translator, "load", lambda *_, **__: pytest.fail("the model was loaded"))
     done = mt("translate", "--model", run.path, "--input", source, *words)
     assert (done.code, done.out, len(done.err)) == (2, b"", 1)
-    assert done.err[0].startswith(words[1])
+    assert done.err[0].startswith(said)
     assert [path.name for path in source.parent.iterdir()] == ["in.src"]
 
 

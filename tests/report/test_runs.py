@@ -113,13 +113,13 @@ def test_a_folder_that_cannot_be_read_holds_no_runs(tmp_path: Path, monkeypatch:
         (".", (".",), "runs"),
         (".", ("experiments",), "runs"),
         ("runs/notes", ("runs",), ".."),
-        ("texts", (), "../runs"),
+        ("texts/new", (), "../../runs"),
     ],
 )
 def test_runs_that_are_near_by(
     folder: Path, within: str, words: tuple[str, ...], found: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "texts").mkdir()
+    (tmp_path / "texts/new").mkdir(parents=True)
     monkeypatch.chdir(tmp_path / within)
     done = mt("runs", *words)
     assert (done.code, done.err[-1].partition("; ")[2]) == (2, f"write mt runs {found} for those that are near by")
