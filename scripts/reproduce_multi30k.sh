@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The scores of Multi30k English-German in docs/results.md: trains for two hours, then compares greedy search, a beam and MBR.
+# The scores of Multi30k English-German in docs/results.md: trains for an hour and a half, then compares greedy search, a beam and MBR.
 # scripts/reproduce_multi30k.sh FOLDER [OPTION OF mt train]...     the folder has train, val and the three test sets, as NAME.en.gz and NAME.de.gz
 # Everything is chosen on val; the test sets are read once, at the end. After a kill the same command goes on.
 set -euo pipefail
